@@ -212,8 +212,8 @@ struct FactSet {
 // Kernels and the whole analysis
 //===----------------------------------------------------------------------===//
 
-/// One natural loop of a kernel.
-struct LoopInfo {
+/// One natural loop of a kernel. (Not `LoopInfo`, which LLVM has.)
+struct KernelLoop {
   /// Stable in one report: "L0", "L0.1" for the second loop inside it.
   std::string id;
   /// 1 for an outermost loop.
@@ -253,7 +253,7 @@ struct KernelFacts : FactSet {
   /// Tiers at which this kernel was seen whole: the only ones at which the
   /// absence of a fact proves anything.
   TierSet completeTiers;
-  std::vector<LoopInfo> loops;
+  std::vector<KernelLoop> loops;
 };
 
 /// How reading one tier went.
