@@ -1,0 +1,82 @@
+# What every lit test may rely on.
+#
+# Substitutions: the tools by name, FileCheck, not, count, split-file,
+# %python, %tasks, %rubrics, %guidance, %source (the checkout), and, where the
+# feature of the same name is there, %ptxas %nvcc %nvdisasm %cuobjdump.
+#
+# Features: ptxas, ptxas-sm_<N> for each target that ptxas accepts, nvcc,
+# nvdisasm, cuobjdump, cuda-gpu and cuda-sm<N> for the devices of this
+# machine. A target (%arch, ptxas-sm_90a) and a device (cuda-sm90) are
+# independent of each other.
+
+import os
+import subprocess
+import sys
+
+import lit.formats
+from lit.llvm import llvm_config
+from lit.llvm.subst import ToolSubst
+
+sys.path.insert(0, os.path.join(config.d2k_source_dir, "test", "Config"))
+import cuda_tools
+import gpu_detection
+
+config.name = "D2K"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".ptx", ".cu", ".test"]
+config.excludes = [
+    "Unit",
+    "Fuzz",
+    "Inputs",
+    "CMakeLists.txt",
+    "lit.cfg.py",
+    "lit.site.cfg.py.in",
+]
+config.test_source_root = os.path.dirname(__file__)
+
+config.environment["FILECHECK_OPTS"] = "-enable-var-scope"
+# Whatever the person running the tests prefers, tools write plain text.
+config.environment["LC_ALL"] = "C.UTF-8"
+llvm_config.with_system_environment(
+    ["HOME", "TMPDIR", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH"]
+)
+
+llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
+llvm_config.with_environment("PATH", config.d2k_tools_dir, append_path=True)
+
+# One entry a tool that this build has; "" when there is none yet.
+tools = [
+    ToolSubst(name, unresolved="fatal") for name in config.d2k_tools if name
+]
+tools += ["FileCheck", "not", "count", "split-file"]
+llvm_config.add_tool_substitutions(
+    tools, [config.d2k_tools_dir, config.llvm_tools_dir]
+)
+
+for name, value in (
+    ("%python", config.python),
+    ("%cmake", config.cmake),
+    ("%cxx", config.cxx),
+    ("%source", config.d2k_source_dir),
+    ("%tasks", os.path.join(config.d2k_source_dir, "tasks")),
+    ("%rubrics", os.path.join(config.d2k_source_dir, "rubrics")),
+    ("%guidance", os.path.join(config.d2k_source_dir, "guidance")),
+):
+    config.substitutions.append((name, value))
+
+for name in ("nvcc", "ptxas", "nvdisasm", "cuobjdump"):
+    path = getattr(config, name)
+    if not path:
+        continue
+    config.available_features.add(name)
+    config.substitutions.append(("%" + name, path))
+    folder = os.path.dirname(path)
+    if folder not in config.environment["PATH"].split(os.pathsep):
+        llvm_config.with_environment("PATH", folder, append_path=True)
+if config.ptxas:
+    for target in cuda_tools.ptxasTargets(config.ptxas):
+        config.available_features.add("ptxas-" + target)
+
+for major, minor in gpu_detection.detect():
+    config.available_features.add("cuda-gpu")
+    config.available_features.add("cuda-sm%d%d" % (major, minor))
