@@ -166,6 +166,22 @@ if(D2K_ANALYZER)
     d2k_finish_unittest(${name})
   endfunction()
 
+  # add_d2k_fuzzer(ptx-parser-fuzzer a.cpp ...): a libFuzzer program, in
+  # test/Fuzz. The name ends in -fuzzer; scripts/fuzz runs it.
+  function(add_d2k_fuzzer name)
+    if(NOT name MATCHES "-fuzzer$")
+      message(FATAL_ERROR "fuzz target ${name} must be named <what>-fuzzer")
+    endif()
+    d2k_parse_target(${ARGN})
+    set(LLVM_LINK_COMPONENTS ${ARG_LINK_COMPONENTS})
+    add_llvm_executable(${name} PARTIAL_SOURCES_INTENDED ${ARG_SOURCES}
+      DEPENDS mlir-headers ${ARG_DEPENDS})
+    d2k_set_warnings(${name})
+    d2k_link_libs(${name} PRIVATE ${ARG_LINK_LIBS})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(D2KFuzzers ${name})
+  endfunction()
+
   # add_d2k_dialect(Kern kern): Kern.td in the current folder to KernDialect,
   # KernTypes and Kern {.h,.cpp}.inc, and its reference page to
   # <build>/docs/Dialects/Kern.md.
