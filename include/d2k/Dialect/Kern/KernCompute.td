@@ -208,7 +208,8 @@ def Kern_TmemMmaOp : Kern_Inst<"tmem_mma",
     "$inputKind `cta_group` $ctaGroup `acc` `(` $acc `)` `a` $aSource `(` $a `)`"
     " `b` `(` $b `)` (`extra` `(` $extra^ `:` type($extra) `)`)?",
     "`:` `(` type($acc) `)` `,` `(` type($a) `)` `,` `(` type($b) `)`",
-    [DeclareOpInterfaceMethods<Kern_MatrixProductOpInterface>,
+    [DeclareOpInterfaceMethods<Kern_MatrixProductOpInterface,
+                               ["getCtaGroupSize"]>,
      DeclareOpInterfaceMethods<Kern_AsyncEffectOpInterface>,
      DeclareOpInterfaceMethods<Kern_MemoryAccessOpInterface>]> {
   let summary = "asynchronous matrix product into tensor memory (`tcgen05.mma`)";
