@@ -1,7 +1,8 @@
 # What every lit test may rely on.
 #
 # Substitutions: the tools by name, FileCheck, not, count, split-file,
-# %python, %tasks, %rubrics, %guidance, %source (the checkout), and, where the
+# %python, %cmake, %cxx, %tasks, %rubrics, %guidance, %source (the checkout),
+# %build, %llvm (the prefix of the LLVM that is built against), and, where the
 # feature of the same name is there, %ptxas %nvcc %nvdisasm %cuobjdump.
 #
 # Features: ptxas, ptxas-sm_<N> for each target that ptxas accepts, nvcc,
@@ -58,6 +59,8 @@ for name, value in (
     ("%cmake", config.cmake),
     ("%cxx", config.cxx),
     ("%source", config.d2k_source_dir),
+    ("%build", config.d2k_binary_dir),
+    ("%llvm", os.path.dirname(config.llvm_tools_dir)),
     ("%tasks", os.path.join(config.d2k_source_dir, "tasks")),
     ("%rubrics", os.path.join(config.d2k_source_dir, "rubrics")),
     ("%guidance", os.path.join(config.d2k_source_dir, "guidance")),
