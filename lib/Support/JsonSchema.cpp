@@ -562,8 +562,14 @@ void Validator<ImplT>::validate(const Value &schema, const Value &value,
       checkArray(object, *array, path, errors);
     if (const Object *members = value.getAsObject())
       checkObject(object, *members, path, errors);
-    checkAlternatives(object, value, path, errors);
-    checkConditions(object, value, path, errors);
+    // Conditions usually ask for a member whose absence is reported already.
+    bool sound = std::none_of(
+        errors.begin() + long(before), errors.end(),
+        [&](const SchemaError &error) { return error.path == path; });
+    if (sound) {
+      checkAlternatives(object, value, path, errors);
+      checkConditions(object, value, path, errors);
+    }
   }
   --depth;
 }
