@@ -92,10 +92,9 @@ void AtomicOp::getAccesses(Accesses &accesses) {
 
 void MultimemOp::getAccesses(Accesses &accesses) {
   bool load = getAction() == "ld_reduce", store = getAction() == "st";
-  MemoryAccess result =
-      access(getBase(), getOffset(), Space::Global,
-             bytesOf(getType(), getVector()),
-             load ? Read : (store ? Write : ReadWrite));
+  MemoryAccess result = access(getBase(), getOffset(), Space::Global,
+                               bytesOf(getType(), getVector()),
+                               load ? Read : (store ? Write : ReadWrite));
   result.atomic = !load && !store;
   accesses.push_back(result);
 }
@@ -108,8 +107,10 @@ void CacheControlOp::getAccesses(Accesses &accesses) {
 }
 
 void TextureOp::getAccesses(Accesses &accesses) {
-  bool write = getAction().starts_with("sust") || getAction().starts_with("sured");
-  bool query = getAction().starts_with("txq") || getAction().starts_with("suq") ||
+  bool write =
+      getAction().starts_with("sust") || getAction().starts_with("sured");
+  bool query = getAction().starts_with("txq") ||
+               getAction().starts_with("suq") ||
                getAction().starts_with("istypep");
   if (query)
     return;
@@ -136,13 +137,13 @@ void MatrixStoreOp::getAccesses(Accesses &accesses) {
 }
 
 void BulkFillOp::getAccesses(Accesses &accesses) {
-  accesses.push_back(access(getBase(), getOffset(), getSpace(),
-                            constantOf(getSize()), Write));
+  accesses.push_back(
+      access(getBase(), getOffset(), getSpace(), constantOf(getSize()), Write));
 }
 
 void TensorMapReplaceOp::getAccesses(Accesses &accesses) {
-  accesses.push_back(access(getBase(), getOffset(), getSpace(),
-                            kTensorMapBytes, ReadWrite));
+  accesses.push_back(
+      access(getBase(), getOffset(), getSpace(), kTensorMapBytes, ReadWrite));
 }
 
 void TensorMapFenceOp::getAccesses(Accesses &accesses) {
@@ -220,10 +221,9 @@ LogicalResult BulkCopyOp::verify() {
 }
 
 void AsyncStoreOp::getAccesses(Accesses &accesses) {
-  MemoryAccess target =
-      access(getBase(), getOffset(), getSpace(),
-             bytesOf(getType(), getValues().size()),
-             getReduction() ? ReadWrite : Write);
+  MemoryAccess target = access(getBase(), getOffset(), getSpace(),
+                               bytesOf(getType(), getValues().size()),
+                               getReduction() ? ReadWrite : Write);
   target.async = true;
   target.atomic = bool(getReduction());
   accesses.push_back(target);
@@ -371,9 +371,8 @@ void AsyncMmaOp::getAccesses(Accesses &accesses) {
 
 LogicalResult AsyncMmaOp::verify() {
   if (getAcc().size() != getOutputs().size())
-    return emitOpError("has ")
-           << getAcc().size() << " accumulator inputs but "
-           << getOutputs().size() << " results";
+    return emitOpError("has ") << getAcc().size() << " accumulator inputs but "
+                               << getOutputs().size() << " results";
   if (getB().size() != 1 || !getB().front().getType().isInteger(64))
     return emitOpError("needs one 64-bit descriptor for B");
   if (getASource() == OperandSource::Descriptor &&
@@ -419,8 +418,8 @@ void TmemMmaOp::getAccesses(Accesses &accesses) {
 //===----------------------------------------------------------------------===//
 
 void TmemAllocOp::getAccesses(Accesses &accesses) {
-  accesses.push_back(access(getBase(), getOffset(), Space::Shared,
-                            kTmemAddressBytes, Write));
+  accesses.push_back(
+      access(getBase(), getOffset(), Space::Shared, kTmemAddressBytes, Write));
 }
 
 static MemoryAccess tmemAccess(Value address, int64_t offset, Kind kind) {

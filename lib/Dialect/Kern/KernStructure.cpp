@@ -97,8 +97,8 @@ void FuncOp::print(OpAsmPrinter &printer) {
 LogicalResult FuncOp::verify() {
   if (isEntry() && !getResultTypes().empty())
     return emitOpError("is an entry and cannot return values");
-  for (const char *name : {"kern.maxntid", "kern.reqntid",
-                           "kern.reqnctapercluster"}) {
+  for (const char *name :
+       {"kern.maxntid", "kern.reqntid", "kern.reqnctapercluster"}) {
     Attribute attr = (*this)->getAttr(name);
     if (!attr)
       continue;
@@ -206,8 +206,7 @@ LogicalResult SwitchOp::verify() {
 }
 
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto callee =
-      symbols.lookupNearestSymbolFrom<FuncOp>(*this, getCalleeAttr());
+  auto callee = symbols.lookupNearestSymbolFrom<FuncOp>(*this, getCalleeAttr());
   if (!callee)
     return emitOpError("calls @") << getCallee() << ", which is no function";
   if (callee.getArgumentTypes().size() != getInputs().size())

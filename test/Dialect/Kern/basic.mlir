@@ -19,11 +19,11 @@ kern.func entry visible @f(%x: i64 {kern.name = "x", kern.size = 8 : i64})
   %c = kern.constant 7 : i32
   // CHECK: kern.special "mov.u32" "tid.x" : i32
   %tid = kern.special "mov.u32" "tid.x" : i32
-  // CHECK: kern.compare "setp.lt.u32" lt u32(%{{.*}}, %[[C]]) : (i32, i32) -> i1
+  // CHECK: kern.compare "setp.lt.u32" lt u32 (%{{.*}}, %[[C]]) : (i32, i32) -> i1
   %in = kern.compare "setp.lt.u32" lt u32(%tid, %c) : (i32, i32) -> i1
   // CHECK: %[[V:.*]]:4 = kern.load "ld.global.v4.f32" global f32 [%[[P]] + 16 : i64] if not %{{.*}} else (%[[C]], %[[C]], %[[C]], %[[C]] : i32, i32, i32, i32) {nonCoherent} -> i32, i32, i32, i32
   %v:4 = kern.load "ld.global.v4.f32" global f32 [%p + 16 : i64] if not %in else (%c, %c, %c, %c : i32, i32, i32, i32) {nonCoherent} -> i32, i32, i32, i32
-  // CHECK: kern.arith "fma.rn.f32" fma f32(%[[V]]#0, %[[V]]#1, %[[V]]#2) {rounding = #kern<rounding rn>} : (i32, i32, i32) -> i32
+  // CHECK: kern.arith "fma.rn.f32" fma f32 (%[[V]]#0, %[[V]]#1, %[[V]]#2) {rounding = #kern<rounding rn>} : (i32, i32, i32) -> i32
   %d = kern.arith "fma.rn.f32" fma f32(%v#0, %v#1, %v#2) {rounding = #kern<rounding rn>} : (i32, i32, i32) -> i32
   // CHECK: kern.store "st.global.f32" global f32 [%[[P]] : i64], %{{.*}} : i32
   kern.store "st.global.f32" global f32 [%p : i64], %d : i32
@@ -35,9 +35,9 @@ kern.func entry visible @f(%x: i64 {kern.name = "x", kern.size = 8 : i64})
   kern.async_commit "cp.async.commit_group" cp_async_group
   // CHECK: kern.async_wait "cp.async.wait_group" cp_async_group pending 1
   kern.async_wait "cp.async.wait_group" cp_async_group pending 1
-  // CHECK: kern.bulk_copy "cp.async.bulk.tensor.2d" copy global to shared mbarrier tensor 2 d dst[%{{.*}} : i32] src[%[[P]] : i64] at(%[[C]], %[[C]] : i32, i32) barrier[%{{.*}} + 8 : i32]
+  // CHECK: kern.bulk_copy "cp.async.bulk.tensor.2d" copy global to shared mbarrier tensor 2 d dst [%{{.*}} : i32] src [%[[P]] : i64] at (%[[C]], %[[C]] : i32, i32) barrier [%{{.*}} + 8 : i32]
   kern.bulk_copy "cp.async.bulk.tensor.2d" copy global to shared mbarrier tensor 2 d dst [%s : i32] src [%p : i64] at (%c, %c : i32, i32) barrier [%s + 8 : i32]
-  // CHECK: kern.mma "mma" mma_sync 16 x 8 x 16 f32(bf16 %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})(bf16 %{{.*}}, %{{.*}})(f32 %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : (i32, i32, i32, i32), (i32, i32), (i32, i32, i32, i32) -> i32, i32, i32, i32
+  // CHECK: kern.mma "mma" mma_sync 16 x 8 x 16 f32 ( bf16 %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) ( bf16 %{{.*}}, %{{.*}}) ( f32 %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : (i32, i32, i32, i32), (i32, i32), (i32, i32, i32, i32) -> i32, i32, i32, i32
   %m:4 = kern.mma "mma" mma_sync 16 x 8 x 16 f32 (bf16 %c, %c, %c, %c) (bf16 %c, %c) (f32 %c, %c, %c, %c) : (i32, i32, i32, i32), (i32, i32), (i32, i32, i32, i32) -> i32, i32, i32, i32
   // CHECK: kern.mbarrier_wait "mbarrier.try_wait.parity" try parity [%{{.*}} : i32], %[[C]] : i32
   %done = kern.mbarrier_wait "mbarrier.try_wait.parity" try parity [%s : i32], %c : i32
@@ -46,7 +46,7 @@ kern.func entry visible @f(%x: i64 {kern.name = "x", kern.size = 8 : i64})
   // CHECK: kern.cond_br %{{.*}}, ^bb1(%[[C]] : i32), ^bb2
   kern.cond_br %done, ^bb1(%c : i32), ^bb2
 ^bb1(%a: i32):
-  // CHECK: kern.switch %{{.*}} : i32[^bb2, ^bb1](
+  // CHECK: kern.switch %{{.*}} : i32[^bb2, ^bb1] (
   kern.switch %a : i32 [^bb2, ^bb1] ((), (%c) : (), (i32))
 ^bb2:
   // CHECK: kern.opaque "frobnicate.b32"(%[[C]]) : (i32) -> i32

@@ -39,7 +39,7 @@ kern.func device internal @callee(%a: i32) -> i32 {
 }
 kern.func device internal @caller(%a: i32) {
   // expected-error @+1 {{calls @callee with 0 arguments instead of 1}}
-  %0 = kern.call "call" @callee() : () -> i32
+  %0 = kern.call "call" @callee () : () -> i32
   kern.return
 }
 

@@ -33,7 +33,7 @@ class Kern_Inst<string mnemonic, dag args, dag outcomes, string syntax, string t
   let results = outcomes;
   let assemblyFormat = "$mnemonic " # syntax #
       " (`if` (`not` $guardNegated^)? $guard^"
-      " (`else` `(` $old^ `:` type($old) `)`)?)? attr-dict " # tail;
+      " (`else` ` ` `(` $old^ `:` type($old) `)`)?)? attr-dict " # tail;
 }
 
 #endif // D2K_DIALECT_KERN_KERNBASE_TD

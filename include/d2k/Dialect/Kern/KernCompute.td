@@ -11,7 +11,7 @@ include "d2k/Dialect/Kern/KernBase.td"
 class Kern_Compute<string mnemonic, dag attrs, string syntax>
     : Kern_Inst<mnemonic, !con(attrs, (ins Variadic<Kern_Register>:$inputs)),
                 (outs Variadic<Kern_Register>:$outputs),
-                syntax # " `(` $inputs `)`",
+                syntax # " ` ` `(` $inputs `)`",
                 "`:` functional-type($inputs, $outputs)", [Pure]>;
 
 def Kern_ArithOp : Kern_Compute<"arith",
@@ -161,8 +161,8 @@ def Kern_MmaOp : Kern_Inst<"mma",
          Variadic<Kern_Register>:$a, Variadic<Kern_Register>:$b,
          Variadic<Kern_Register>:$acc, Variadic<Kern_Register>:$extra),
     (outs Variadic<Kern_Register>:$outputs),
-    "$family $m `x` $n `x` $k $resultType `(` $aType $a `)` `(` $bType $b `)`"
-    " `(` $accType $acc `)` (`extra` `(` $extra^ `:` type($extra) `)`)?",
+    "$family $m `x` $n `x` $k $resultType ` ` `(` $aType $a `)` ` ` `(` $bType $b `)` ` `"
+    " `(` $accType $acc `)` (`extra` ` ` `(` $extra^ `:` type($extra) `)`)?",
     "`:` `(` type($a) `)` `,` `(` type($b) `)` `,` `(` type($acc) `)` `->` type($outputs)",
     [Pure, DeclareOpInterfaceMethods<Kern_MatrixProductOpInterface>]> {
   let summary = "synchronous matrix product of a warp (`mma`, `wmma.mma`)";
@@ -180,8 +180,8 @@ def Kern_AsyncMmaOp : Kern_Inst<"async_mma",
          Variadic<Kern_Register>:$a, Variadic<Kern_Register>:$b,
          Variadic<Kern_Register>:$acc, Variadic<Kern_Register>:$extra),
     (outs Variadic<Kern_Register>:$outputs),
-    "$m `x` $n `x` $k `(` $aType $aSource $a `)` `(` $bType $b `)`"
-    " `(` $accType $acc `)` (`extra` `(` $extra^ `:` type($extra) `)`)?",
+    "$m `x` $n `x` $k ` ` `(` $aType $aSource $a `)` ` ` `(` $bType $b `)` ` `"
+    " `(` $accType $acc `)` (`extra` ` ` `(` $extra^ `:` type($extra) `)`)?",
     "`:` `(` type($a) `)` `,` `(` type($b) `)` `,` `(` type($acc) `)` `->` type($outputs)",
     [DeclareOpInterfaceMethods<Kern_MatrixProductOpInterface>,
      DeclareOpInterfaceMethods<Kern_AsyncEffectOpInterface>,
@@ -205,8 +205,8 @@ def Kern_TmemMmaOp : Kern_Inst<"tmem_mma",
          Variadic<Kern_Register>:$acc, Variadic<Kern_Register>:$a,
          Variadic<Kern_Register>:$b, Variadic<Kern_Register>:$extra),
     (outs),
-    "$inputKind `cta_group` $ctaGroup `acc` `(` $acc `)` `a` $aSource `(` $a `)`"
-    " `b` `(` $b `)` (`extra` `(` $extra^ `:` type($extra) `)`)?",
+    "$inputKind `cta_group` $ctaGroup `acc` ` ` `(` $acc `)` `a` $aSource `(` $a `)`"
+    " `b` `(` $b `)` (`extra` ` ` `(` $extra^ `:` type($extra) `)`)?",
     "`:` `(` type($acc) `)` `,` `(` type($a) `)` `,` `(` type($b) `)`",
     [DeclareOpInterfaceMethods<Kern_MatrixProductOpInterface,
                                ["getCtaGroupSize"]>,

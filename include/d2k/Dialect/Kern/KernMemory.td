@@ -15,7 +15,7 @@ defvar BarrierIface = DeclareOpInterfaceMethods<Kern_BarrierOpInterface>;
 
 /// Assembly format with `[%base + offset : type]` between two parts.
 class At<string before, string after = ""> {
-  string format = before # "`[` $base (`+` $offset^)? `:` type($base) `]`" # after;
+  string format = before # "` ` `[` $base (`+` $offset^)? `:` type($base) `]`" # after;
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,8 +162,8 @@ def Kern_AsyncCopyOp : Kern_Inst<"async_copy",
          Optional<I64>:$policy, OptionalAttr<Kern_CacheOpAttr>:$cache,
          OptionalAttr<I64Attr>:$l2Prefetch),
     (outs),
-    "$bytes `shared` `[` $dst (`+` $dstOffset^)? `:` type($dst) `]` `,`"
-    " `global` `[` $src (`+` $srcOffset^)? `:` type($src) `]`"
+    "$bytes `shared` ` ` `[` $dst (`+` $dstOffset^)? `:` type($dst) `]` `,`"
+    " `global` ` ` `[` $src (`+` $srcOffset^)? `:` type($src) `]`"
     " (`size` $srcSize^ `:` type($srcSize))? (`ignore` $ignoreSrc^)?"
     " (`policy` $policy^)?",
     "", [MemIface, AsyncIface]> {
@@ -188,12 +188,12 @@ def Kern_BulkCopyOp : Kern_Inst<"bulk_copy",
          Optional<I64>:$policy),
     (outs),
     "$kind $srcSpace `to` $dstSpace $completion (`tensor` $dims^ `d`)?"
-    " (`dst` `[` $dst^ (`+` $dstOffset^)? `:` type($dst) `]`)?"
-    " (`src` `[` $src^ (`+` $srcOffset^)? `:` type($src) `]`)?"
-    " (`at` `(` $coordinates^ `:` type($coordinates) `)`)?"
-    " (`im2col` `(` $im2colOffsets^ `:` type($im2colOffsets) `)`)?"
+    " (`dst` ` ` `[` $dst^ (`+` $dstOffset^)? `:` type($dst) `]`)?"
+    " (`src` ` ` `[` $src^ (`+` $srcOffset^)? `:` type($src) `]`)?"
+    " (`at` ` ` `(` $coordinates^ `:` type($coordinates) `)`)?"
+    " (`im2col` ` ` `(` $im2colOffsets^ `:` type($im2colOffsets) `)`)?"
     " (`size` $size^ `:` type($size))?"
-    " (`barrier` `[` $barrier^ (`+` $barrierOffset^)? `:` type($barrier) `]`)?"
+    " (`barrier` ` ` `[` $barrier^ (`+` $barrierOffset^)? `:` type($barrier) `]`)?"
     " (`mask` $multicastMask^ `:` type($multicastMask))?"
     " (`bytemask` $byteMask^ `:` type($byteMask))? (`policy` $policy^)?",
     "", [MemIface, AsyncIface]> {
@@ -215,7 +215,7 @@ def Kern_AsyncStoreOp : Kern_Inst<"async_store",
          DefaultValuedAttr<I64Attr, "0">:$barrierOffset),
     (outs),
     At<"$space $type ", " `,` $values `:` type($values)"
-    " (`barrier` `[` $barrier^ (`+` $barrierOffset^)? `:` type($barrier) `]`)?">.format,
+    " (`barrier` ` ` `[` $barrier^ (`+` $barrierOffset^)? `:` type($barrier) `]`)?">.format,
     "", [MemIface, AsyncIface]> {
   let summary = "store or reduction that completes on an mbarrier (`st.async`, `red.async`)";
 }
@@ -387,7 +387,7 @@ def Kern_TmemLoadOp : Kern_Inst<"tmem_load",
          Variadic<Kern_Register>:$extra),
     (outs Variadic<Kern_Register>:$outputs),
     "$shape `x` $count `[` $address (`+` $offset^)? `:` type($address) `]`"
-    " (`extra` `(` $extra^ `:` type($extra) `)`)?", "`->` type($outputs)",
+    " (`extra` ` ` `(` $extra^ `:` type($extra) `)`)?", "`->` type($outputs)",
     [MemIface, AsyncIface]> {
   let summary = "tensor memory to registers; results pending until `tmem_wait`";
 }
@@ -397,7 +397,7 @@ def Kern_TmemStoreOp : Kern_Inst<"tmem_store",
          Kern_Register:$address, DefaultValuedAttr<I64Attr, "0">:$offset,
          Variadic<Kern_Register>:$values, Variadic<Kern_Register>:$extra),
     (outs), "$shape `x` $count `[` $address (`+` $offset^)? `:` type($address) `]` `,`"
-    " $values `:` type($values) (`extra` `(` $extra^ `:` type($extra) `)`)?", "",
+    " $values `:` type($values) (`extra` ` ` `(` $extra^ `:` type($extra) `)`)?", "",
     [MemIface, AsyncIface]> {
   let summary = "registers to tensor memory";
 }
@@ -451,7 +451,7 @@ def Kern_LaunchCancelOp : Kern_Inst<"launch_cancel",
     (ins UnitAttr:$multicast, Kern_Register:$base,
          DefaultValuedAttr<I64Attr, "0">:$offset, Kern_Register:$barrier,
          DefaultValuedAttr<I64Attr, "0">:$barrierOffset),
-    (outs), At<"", " `barrier` `[` $barrier (`+` $barrierOffset^)? `:` type($barrier) `]`">.format,
+    (outs), At<"", " `barrier` ` ` `[` $barrier (`+` $barrierOffset^)? `:` type($barrier) `]`">.format,
     "", [MemIface, AsyncIface]> {
   let summary = "request of the next block's work (`clusterlaunchcontrol.try_cancel`)";
 }
