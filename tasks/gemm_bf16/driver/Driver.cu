@@ -53,7 +53,7 @@ struct Workload {
 
 /// The workloads of the task, then its held-out ones, then shapes chosen to hit
 /// edges: one row, one vector, tails in all three axes at once, K under and
-/// just over a tile.
+/// just over a tile, and more tiles than multiprocessors.
 const Workload kWorkloads[] = {
     {"llama3_70b_o_proj", 8192, 8192, 8192, true},
     {"llama3_8b_down", 4096, 4096, 14336, true},
@@ -65,7 +65,8 @@ const Workload kWorkloads[] = {
     {"edge_tails", 129, 264, 72, false},
     {"edge_k_tail", 300, 1160, 1000, false},
     {"edge_short_k", 257, 136, 24, false},
-    {"edge_many_tiles", 3000, 2504, 136, false},
+    {"edge_many_tiles", 1100, 6600, 24, false},
+    {"edge_many_narrow", 1100, 3600, 40, false},
 };
 
 //===----------------------------------------------------------------------===//
@@ -354,6 +355,7 @@ __global__ void readAll(const uint4 *data, int64_t words, uint32_t *sink) {
 struct Options {
   bool small = false;
   bool timing = true;
+  std::string only; ///< A workload's name, or empty for all.
   uint64_t seed = 20261130;
 };
 
@@ -554,6 +556,8 @@ bool parse(int argc, char **argv, Options &options) {
       options.small = true;
     else if (arg == "--no-timing")
       options.timing = false;
+    else if (arg == "--workload" && i + 1 < argc)
+      options.only = argv[++i];
     else if (arg == "--seed" && i + 1 < argc)
       options.seed = std::strtoull(argv[++i], nullptr, 0);
     else
@@ -568,9 +572,11 @@ int main(int argc, char **argv) {
   Options options;
   if (!parse(argc, argv, options)) {
     std::fprintf(stderr,
-                 "usage: %s [--small] [--no-timing] [--seed N]\n"
+                 "usage: %s [--small] [--no-timing] [--workload NAME] "
+                 "[--seed N]\n"
                  "  --small      only the small edge shapes (for checkers)\n"
                  "  --no-timing  check only\n"
+                 "  --workload   only the one of this name\n"
                  "  --seed N     seed of the inputs\n",
                  argv[0]);
     return Usage;
@@ -587,7 +593,8 @@ int main(int argc, char **argv) {
               "TFLOP/s");
   int passed = 0, failed = 0;
   for (const Workload &load : kWorkloads) {
-    if (options.small && load.timed)
+    if ((options.small && load.timed) ||
+        (!options.only.empty() && options.only != load.name))
       continue;
     Outcome outcome = bench.run(load);
     std::printf("%-24s %5lld %5lld %6lld  %-6s %6.3f %6.3f %6.3f", load.name,
