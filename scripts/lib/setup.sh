@@ -107,6 +107,15 @@ setup_cuda() {
   done
 }
 
+# ninja_summary LOG: "nothing to do", or how many steps ninja took.
+ninja_summary() {
+  if grep -q 'ninja: no work to do' "$1"; then
+    echo "nothing to do"
+  else
+    echo "$(grep -o '^\[[0-9]*' "$1" | tail -n 1 | tr -d '[') steps done"
+  fi
+}
+
 # setup_build PRESET FOLDER TARGET...: configures and builds.
 setup_build() {
   local preset=$1 folder=$2
@@ -117,14 +126,8 @@ setup_build() {
   logged "configure-$preset" cmake --preset "$preset" ||
     die 4 "configuring failed" \
       "see the lines above; to start over: rm -rf $folder"
-  local pending
-  pending=$(ninja -C "$folder" -n "$@" 2>/dev/null | grep -c '^\[' || true)
-  # The first line that ninja counts is its check of the globbed folders.
-  if [ "$pending" -le 1 ]; then
-    say "Build: nothing to do in ${folder#"$D2K_ROOT"/}"
-    return
-  fi
-  say "Build: about $pending steps in ${folder#"$D2K_ROOT"/}, $(jobs_for_build) at a time"
+  say "Build: ${folder#"$D2K_ROOT"/}, $(jobs_for_build) compilers at a time"
   logged "build-$preset" ninja -C "$folder" -j "$(jobs_for_build)" "$@" ||
     die 1 "the build failed" "see the lines above"
+  note "$(ninja_summary "$D2K_LOGS/build-$preset.log")"
 }
