@@ -6,12 +6,12 @@
 # feature of the same name is there, %ptxas %nvcc %nvdisasm %cuobjdump.
 #
 # Features: ptxas, ptxas-sm_<N> for each target that ptxas accepts, nvcc,
-# nvdisasm, cuobjdump, cuda-gpu and cuda-sm<N> for the devices of this
-# machine. A target (%arch, ptxas-sm_90a) and a device (cuda-sm90) are
+# nvdisasm, cuobjdump, clang-format (version 22), cuda-gpu and cuda-sm<N> for
+# the devices of this machine. A target (%arch, ptxas-sm_90a) and a device (cuda-sm90) are
 # independent of each other.
 
 import os
-import subprocess
+import shutil
 import sys
 
 import lit.formats
@@ -79,6 +79,9 @@ for name in ("nvcc", "ptxas", "nvdisasm", "cuobjdump"):
 if config.ptxas:
     for target in cuda_tools.ptxasTargets(config.ptxas):
         config.available_features.add("ptxas-" + target)
+
+if shutil.which("clang-format-22"):
+    config.available_features.add("clang-format")
 
 for major, minor in gpu_detection.detect():
     config.available_features.add("cuda-gpu")
