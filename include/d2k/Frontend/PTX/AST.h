@@ -335,6 +335,8 @@ struct Operand {
   bool isGeneric : 1;
   /// Integer: written WARP_SZ.
   bool isWarpSize : 1;
+  /// Parser only: the name is looked up at the end of the scope.
+  bool isPending : 1;
   /// Initialisers, Symbol: which byte `0xFF00(symbol)` keeps, 1 to 8; 0 for the
   /// whole address.
   uint8_t maskByte = 0;
@@ -356,7 +358,7 @@ struct Operand {
 
   Operand()
       : isNegated(false), isUnsigned(false), isGeneric(false),
-        isWarpSize(false), bits(0) {}
+        isWarpSize(false), isPending(false), bits(0) {}
 
   llvm::MutableArrayRef<Operand> elements() const {
     switch (kind) {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Translates between the forms that a front end knows, one file at a time: the
+// front ends' test tool, as mlir-translate is MLIR's.
+//
+// Exit codes: 0 done, 2 bad usage, 3 the input could not be translated.
+
+#include "d2k/Frontend/PTX/Parser.h"
+#include "d2k/Frontend/PTX/Printer.h"
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace d2k;
+namespace cl = llvm::cl;
+
+namespace {
+enum class Action { None, PTXToPTX, PTXCheck };
+} // namespace
+
+static cl::OptionCategory category("d2k-translate options");
+static cl::opt<Action> action(
+    cl::desc("Translation:"), cl::cat(category), cl::init(Action::None),
+    cl::values(clEnumValN(Action::PTXToPTX, "ptx-to-ptx",
+                          "Parse PTX and print the syntax tree as PTX"),
+               clEnumValN(Action::PTXCheck, "ptx-check",
+                          "Parse PTX and print nothing but diagnostics")));
+static cl::opt<std::string> inputName(cl::Positional, cl::desc("<input file>"),
+                                      cl::init("-"), cl::cat(category));
+static cl::opt<std::string> outputName("o", cl::desc("Output file"),
+                                       cl::value_desc("file"), cl::init("-"),
+                                       cl::cat(category));
+static cl::opt<bool>
+    renameAll("rename", cl::cat(category),
+              cl::desc("Rename and renumber every register, label, parameter, "
+                       "table and local variable (with --ptx-to-ptx)"));
+static cl::opt<bool>
+    quiet("quiet", cl::cat(category),
+          cl::desc("Print errors only, not remarks about unknown opcodes, "
+                   "modifiers and directives"));
+
+static constexpr int kUsage = 2;
+static constexpr int kBadInput = 3;
+
+static int translatePTX(llvm::SourceMgr &sourceMgr) {
+  const llvm::MemoryBuffer *buffer =
+      sourceMgr.getMemoryBuffer(sourceMgr.getMainFileID());
+  ptx::ParseOutcome outcome = ptx::parse(
+      buffer->getMemBufferRef(), [&](const llvm::SMDiagnostic &diagnostic) {
+        if (!quiet || diagnostic.getKind() == llvm::SourceMgr::DK_Error)
+          sourceMgr.PrintMessage(llvm::errs(), diagnostic);
+      });
+  if (!outcome.succeeded()) {
+    llvm::WithColor::error(llvm::errs(), "d2k-translate")
+        << inputName << ": " << outcome.numErrors << " error"
+        << (outcome.numErrors == 1 ? "" : "s") << "; nothing written\n";
+    return kBadInput;
+  }
+  if (action == Action::PTXCheck)
+    return 0;
+  std::error_code error;
+  llvm::ToolOutputFile output(outputName, error, llvm::sys::fs::OF_None);
+  if (error) {
+    llvm::WithColor::error(llvm::errs(), "d2k-translate")
+        << outputName << ": cannot write: " << error.message() << '\n';
+    return kBadInput;
+  }
+  ptx::PrintOptions options;
+  options.rename = renameAll;
+  ptx::print(*outcome.module, output.os(), options);
+  output.keep();
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  if (!cl::ParseCommandLineOptions(argc, argv,
+                                   "translates between the forms that the "
+                                   "front ends know\n",
+                                   &llvm::errs()))
+    return kUsage;
+  if (action == Action::None) {
+    llvm::WithColor::error(llvm::errs(), "d2k-translate")
+        << "no translation given: choose one of --ptx-to-ptx, --ptx-check\n";
+    return kUsage;
+  }
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(inputName);
+  if (!buffer) {
+    llvm::WithColor::error(llvm::errs(), "d2k-translate")
+        << inputName << ": cannot read: " << buffer.getError().message()
+        << '\n';
+    return kBadInput;
+  }
+  llvm::SourceMgr sourceMgr;
+  sourceMgr.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  return translatePTX(sourceMgr);
+}
