@@ -7,8 +7,8 @@
 #
 # Features: ptxas, ptxas-sm_<N> for each target that ptxas accepts, nvcc,
 # nvdisasm, cuobjdump, clang-format (version 22), cuda-gpu and cuda-sm<N> for
-# the devices of this machine. A target (%arch, ptxas-sm_90a) and a device (cuda-sm90) are
-# independent of each other.
+# the devices of this machine. A target (ptxas-sm_90a) and a device (cuda-sm90)
+# are independent of each other.
 
 import os
 import shutil
