@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Entry point of the task gemm_bf16: D[M,N] = bf16(X[M,K] . W[N,K]^T + R[M,N]).
-// All tensors are row-major, contiguous bf16 in device memory whose base is
-// aligned to 256 bytes; sums are kept in fp32 and rounded once.
+// Entry point of the task gemm_bf16, generated from its task.json: D[m,n] =
+// bf16(sum over k of X[m,k]*W[n,k] + R[m,n]): fp32 accumulation, the residual
+// added in fp32 before the one rounding.
 
 #ifndef D2K_GEMM_BF16_H
 #define D2K_GEMM_BF16_H
@@ -16,19 +16,21 @@
 extern "C" {
 #endif
 
-/// Axes first, then the tensors in the order of task.json.
+/* Tensors are in device memory, row-major and contiguous unless their
+   comment says otherwise, with bases aligned to 256 bytes. */
 typedef struct d2k_gemm_bf16_args {
-  int64_t M;
-  int64_t N;
-  int64_t K;
-  const void *X; /* bf16 [M,K], activations */
-  const void *W; /* bf16 [N,K], weights */
-  const void *R; /* bf16 [M,N], residual, added in fp32 */
-  void *D;       /* bf16 [M,N], output */
+  int64_t M;     /* rows of X, R and D (tokens) */
+  int64_t N;     /* rows of W, columns of R and D (output features) */
+  int64_t K;     /* columns of X and of W (input features) */
+  const void *X; /* bfloat16 [M,K], activations */
+  const void *W; /* bfloat16 [N,K], weights, one row an output feature */
+  const void *R; /* bfloat16 [M,N], residual */
+  void *D;       /* bfloat16 [M,N], the result */
 } d2k_gemm_bf16_args;
 
-/// Enqueues the product on `stream` and returns a cudaError. Neither allocates
-/// nor waits. `workspace` may be null when `workspace_bytes` is 0.
+/* Enqueues one call on `stream` and returns a cudaError. Neither
+   allocates nor waits. `workspace` may be null when `workspace_bytes`
+   is 0; it holds arbitrary bytes. */
 int d2k_gemm_bf16(const d2k_gemm_bf16_args *args, void *workspace,
                   size_t workspace_bytes, cudaStream_t stream);
 
