@@ -1,25 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Looks for the CUDA toolkit's command-line tools, which tests use when they
-# are there. Those on PATH win; then CUDA_HOME, CUDA_PATH and the default
-# folder of the toolkit; then the PyPI packages in the checkout's .venv.
-# Nothing here is required: a missing tool leaves its variable empty and the
-# tests that need it are skipped.
+# are there. The order is that of include/d2k/Support/CudaTools.h: a variable
+# D2K_<TOOL> of the environment, PATH, CUDA_HOME, CUDA_PATH, the default
+# folders of the toolkit with the newest first, and last the PyPI packages in
+# the checkout's .venv. Nothing here is required: a missing tool leaves its
+# variable empty and the tests that need it are skipped.
 
-file(GLOB d2k_venv_cuda_bins
-  "${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/*/bin")
+file(GLOB d2k_cuda_folders "/usr/local/cuda-*")
+list(SORT d2k_cuda_folders COMPARE NATURAL ORDER DESCENDING)
+file(GLOB d2k_venv_cuda_folders
+  "${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/*")
 foreach(tool nvcc ptxas nvdisasm cuobjdump)
   string(TOUPPER "D2K_${tool}" variable)
-  # The PyPI tools may appear after the first configuration, so an empty
-  # result is never cached.
+  # A tool may appear after the first configuration, so an empty result is
+  # never kept.
   if(NOT ${variable})
     unset(${variable} CACHE)
   endif()
+  if(NOT "$ENV{${variable}}" STREQUAL "")
+    set(${variable} "$ENV{${variable}}" CACHE FILEPATH
+      "The CUDA toolkit's ${tool}" FORCE)
+  endif()
   find_program(${variable} ${tool}
     HINTS ENV PATH
-    PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda ${d2k_venv_cuda_bins}
-    PATH_SUFFIXES bin
     DOC "The CUDA toolkit's ${tool}; may be empty")
+  find_program(${variable} ${tool}
+    PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda ${d2k_cuda_folders}
+      ${d2k_venv_cuda_folders}
+    PATH_SUFFIXES bin
+    NO_DEFAULT_PATH)
   mark_as_advanced(${variable})
   if(NOT ${variable})
     set(${variable} "" CACHE FILEPATH "The CUDA toolkit's ${tool}" FORCE)

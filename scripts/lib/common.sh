@@ -5,7 +5,7 @@
 # with its output in a log. Sourced by bash after `set -euo pipefail`.
 
 D2K_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-D2K_BUILD=${D2K_BUILD:-$D2K_ROOT/build}
+D2K_BUILD=$D2K_ROOT/build
 # Logs of the steps; not in the build folder, which may not exist yet.
 D2K_LOGS=$D2K_ROOT/.cache/logs
 

@@ -60,18 +60,29 @@ setup_packages() {
       "see the lines above; with a dropped connection run this again"
 }
 
-# setup_cuda: puts the CUDA tools on PATH. Those on PATH win, then CUDA_HOME,
-# CUDA_PATH and /usr/local/cuda; nvdisasm and cuobjdump, which a minimal
-# toolkit lacks, come from PyPI into .venv.
+# setup_cuda: puts the CUDA tools on PATH. The order of the search is that of
+# include/d2k/Support/CudaTools.h: D2K_NVCC, PATH, CUDA_HOME, CUDA_PATH,
+# /usr/local/cuda, /usr/local/cuda-* with the newest first. nvdisasm and
+# cuobjdump, which a minimal toolkit lacks, come from PyPI into .venv.
 setup_cuda() {
-  local folder
-  for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
-    if [ -n "$folder" ] && [ -x "$folder/bin/nvcc" ] && ! have nvcc; then
-      PATH=$PATH:$folder/bin
-    fi
-  done
-  if have nvcc; then
-    say "CUDA: nvcc $(nvcc --version | sed -n 's/.*, V//p') ($(command -v nvcc))"
+  local folder nvcc=
+  if [ -n "${D2K_NVCC:-}" ]; then
+    nvcc=$D2K_NVCC
+    [ -x "$nvcc" ] || die 4 "D2K_NVCC names $nvcc, which cannot be executed"
+  else
+    for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda \
+      $(printf '%s\n' /usr/local/cuda-* | sort -rV); do
+      if [ -n "$folder" ] && [ -x "$folder/bin/nvcc" ] && ! have nvcc; then
+        PATH=$PATH:$folder/bin
+      fi
+    done
+    nvcc=$(command -v nvcc || true)
+  fi
+  # For the scripts: empty when there is none.
+  # shellcheck disable=SC2034
+  D2K_HAVE_NVCC=$nvcc
+  if [ -n "$nvcc" ]; then
+    say "CUDA: nvcc $("$nvcc" --version | sed -n 's/.*, V//p') ($nvcc)"
   else
     say "CUDA: no nvcc on PATH, in CUDA_HOME or in /usr/local/cuda"
     note "kernels cannot be compiled here; PTX files can be analysed"
