@@ -74,8 +74,9 @@ static constexpr Keyword kKeywords[] = {
 };
 
 /// References may form a cycle that consumes nothing; deeper than any real
-/// schema and document together.
-static constexpr unsigned kMaxValidationDepth = 2048;
+/// schema and document together (documents nest kMaxDepth levels at most), and
+/// within the stack of a sanitized build.
+static constexpr unsigned kMaxValidationDepth = 1024;
 
 std::string SchemaError::toString() const {
   return path.empty() ? message : path + ": " + message;
