@@ -242,6 +242,8 @@ static bool fits(const Operand &operand, char letter) {
     return letter == 'R' || letter == 'M';
   case OperandKind::Difference:
   case OperandKind::Section:
+  case OperandKind::Field:
+  case OperandKind::Word:
     return false;
   }
   llvm_unreachable("covered switch");

@@ -119,38 +119,49 @@ bool Parser::parseOperand(Operand &operand) {
   cursor.skipSpace();
   operand.loc = cursor.offset();
   char c = cursor.peek();
-  if (isChar(c, kIdentStartChar))
-    return parseIdentifierOperand(operand);
+  if (isChar(c, kIdentStartChar)) {
+    if (parseIdentifierOperand(operand))
+      return true;
+    return (operand.is(OperandKind::Register) ||
+            operand.is(OperandKind::Sink)) &&
+           parsePair(operand);
+  }
   switch (c) {
   case '[':
     return parseAddress(operand);
   case '{':
     cursor.advance();
-    return parseElements(operand, OperandKind::Vector, '}');
+    return parseElements(operand, OperandKind::Vector, '}') ||
+           parsePair(operand);
   case '(':
     if (isCall) {
       cursor.advance();
       return parseElements(operand, OperandKind::List, ')');
     }
     return parseConstantOperand(operand);
-  case '!': {
+  case '!':
+  case '-': {
     const char *position = cursor.position();
     cursor.advance();
     cursor.skipSpace();
-    if (cursor.atIdentifier()) {
+    const char *name = cursor.position();
+    if (cursor.atIdentifier() && cursor.scanIdentifier() != "WARP_SZ") {
+      cursor.setPosition(name);
       if (parseIdentifierOperand(operand))
         return true;
       if (operand.kind == OperandKind::Register) {
-        operand.isNegated = true;
+        operand.isNegated = c == '!';
+        operand.isMinus = c == '-';
         return false;
       }
-      return error(position, "'!' before an operand that is no register");
+      return error(position,
+                   "'" + Twine(c) + "' before an operand that is no register");
     }
     cursor.setPosition(position);
     return parseConstantOperand(operand);
   }
   default:
-    if (isChar(c, kDigitChar) || c == '-' || c == '+' || c == '~' || c == '.')
+    if (isChar(c, kDigitChar) || c == '+' || c == '~' || c == '.')
       return parseConstantOperand(operand);
     return expected("an operand");
   }
@@ -216,6 +227,10 @@ bool Parser::parseIdentifierOperand(Operand &operand) {
       return parseOffset(operand);
     }
   }
+  return false;
+}
+
+bool Parser::parsePair(Operand &operand) {
   cursor.skipSpace();
   if (cursor.peek() != '|')
     return false;
@@ -226,15 +241,10 @@ bool Parser::parseIdentifierOperand(Operand &operand) {
   sides[1].loc = cursor.offset();
   if (!cursor.atIdentifier())
     return expected("a register after '|'");
-  const char *position = cursor.position();
-  if (++operandDepth > options.maxDepth)
-    return error("operand is nested too deeply");
-  bool failed = parseIdentifierOperand(sides[1]);
-  --operandDepth;
-  if (failed)
+  if (parseIdentifierOperand(sides[1]))
     return true;
   if (!sides[1].is(OperandKind::Register) && !sides[1].is(OperandKind::Sink))
-    return error(position, "expected a register after '|'");
+    return error(pointerTo(sides[1].loc), "expected a register after '|'");
   Offset loc = operand.loc;
   operand = Operand();
   operand.kind = OperandKind::Pair;

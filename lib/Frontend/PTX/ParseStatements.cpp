@@ -581,6 +581,10 @@ bool Parser::parseInitializer(Operand &operand, Modifier type, unsigned level) {
   cursor.skipSpace();
   isCall = isBranch = false;
   operandDepth = 0;
+  bool isOpaque = type == Modifier::Texref || type == Modifier::Samplerref ||
+                  type == Modifier::Surfref;
+  if (isOpaque && cursor.atIdentifier())
+    return parseInitializerField(operand);
   if (cursor.peek() != '{')
     return parseOperand(operand);
   operand.kind = OperandKind::Vector;
@@ -600,6 +604,28 @@ bool Parser::parseInitializer(Operand &operand, Modifier type, unsigned level) {
       module.copy(llvm::ArrayRef<Operand>(elements));
   operand.elementData = copy.data();
   operand.elementCount = copy.size();
+  return false;
+}
+
+bool Parser::parseInitializerField(Operand &operand) {
+  Operand sides[2];
+  operand.loc = sides[0].loc = cursor.offset();
+  sides[0].kind = OperandKind::Word;
+  if (parseName(sides[0].name, "the name of a field") ||
+      expect('=', "'=' after the name of a field"))
+    return true;
+  cursor.skipSpace();
+  sides[1].loc = cursor.offset();
+  if (cursor.atIdentifier()) {
+    sides[1].kind = OperandKind::Word;
+    if (parseName(sides[1].name, "the value of a field"))
+      return true;
+  } else if (parseConstantOperand(sides[1])) {
+    return true;
+  }
+  operand.kind = OperandKind::Field;
+  operand.elementData = module.copy(llvm::ArrayRef<Operand>(sides)).data();
+  operand.elementCount = 2;
   return false;
 }
 

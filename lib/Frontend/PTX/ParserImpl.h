@@ -153,6 +153,7 @@ private:
   bool parseDeclarator(VariableDecl &decl);
   bool parseVariableAttribute(VariableDecl &decl);
   bool parseInitializer(Operand &operand, Modifier type, unsigned level);
+  bool parseInitializerField(Operand &operand);
   bool parseLocation(const char *start);
   bool parsePragma(const char *start);
   bool parsePragmaStrings(llvm::ArrayRef<llvm::StringRef> &strings);
@@ -171,6 +172,8 @@ private:
                                const char *position);
   bool parseOperand(Operand &operand);
   bool parseIdentifierOperand(Operand &operand);
+  /// Reads what follows a register, vector or sink: `|q`, or nothing.
+  bool parsePair(Operand &operand);
   bool parseAddress(Operand &operand);
   bool parseElements(Operand &operand, OperandKind kind, char close);
   bool parseSelector(Operand &operand);

@@ -21,7 +21,9 @@ namespace {
 class Printer {
 public:
   Printer(const Module &module, raw_ostream &os, bool rename)
-      : module(module), os(os), rename(rename) {
+      : module(module), os(os), rename(rename),
+        renameRegisters(rename &&
+                        !llvm::is_contained(module.targets, "debug")) {
     if (rename)
       numberEntities();
   }
@@ -58,6 +60,9 @@ private:
   const Module &module;
   raw_ostream &os;
   bool rename;
+  /// Debug information names registers by their letters, as numbers in
+  /// .debug_loc: there they must stay.
+  bool renameRegisters;
   unsigned level = 0;
   /// When renaming: the new number of a declaration or entity. Numbers go
   /// backwards, so that no name meets its old self by chance.
@@ -140,6 +145,10 @@ void Printer::printName(const Entity &entity) {
   unsigned last = numbers.size();
   switch (entity.kind) {
   case EntityKind::Register: {
+    if (!renameRegisters) {
+      os << name;
+      return;
+    }
     auto &reg = llvm::cast<Register>(entity);
     os << "%n" << last - numbers.lookup(reg.decl);
     if (reg.decl->count)
@@ -264,6 +273,8 @@ void Printer::print(const Operand &operand) {
   case OperandKind::Register:
     if (operand.isNegated)
       os << '!';
+    if (operand.isMinus)
+      os << '-';
     printName(*operand.entity);
     printSelector(operand.selector);
     return;
@@ -327,6 +338,12 @@ void Printer::print(const Operand &operand) {
   case OperandKind::Difference:
     printList(operand.elements(), "-");
     return;
+  case OperandKind::Field:
+    printList(operand.elements(), " = ");
+    return;
+  case OperandKind::Word:
+    os << module.getText(operand.name);
+    return;
   case OperandKind::Section:
     os << module.getText(operand.name);
     printOffset(operand.offset);
@@ -367,7 +384,7 @@ void Printer::printRegisterDecl(const RegisterDecl &decl) {
     printName(*decl.registers.front());
     return;
   }
-  if (!rename) {
+  if (!renameRegisters) {
     os << module.getText(decl.name) << '<' << *decl.count << '>';
     return;
   }

@@ -301,6 +301,11 @@ enum class OperandKind : uint8_t {
   Difference,
   /// Sections only: the name of a section, plus an offset.
   Section,
+  /// Initialisers of textures, samplers and surfaces only: `field = value`, a
+  /// Word and a Word or an Integer.
+  Field,
+  /// The name of a field of such an initialiser, or of its value.
+  Word,
 };
 
 /// Which part of a register an operand means.
@@ -327,8 +332,10 @@ struct Selector {
 /// One operand. Which members mean something follows from the kind.
 struct Operand {
   OperandKind kind = OperandKind::Sink;
-  /// Register: `!` before it. Float: `-` is folded into the bits.
+  /// Register: `!` before it.
   bool isNegated : 1;
+  /// Register: `-` before it (vmad).
+  bool isMinus : 1;
   /// Integer: the constant is unsigned (`U` suffix, or too large for s64).
   bool isUnsigned : 1;
   /// Symbol: written `generic(symbol)`.
@@ -343,11 +350,12 @@ struct Operand {
   Offset loc = 0;
   union {
     Entity *entity;
-    /// Address, Vector, List, Pair, Difference.
+    /// Address, Vector, List, Pair, Difference, Field.
     Operand *elementData;
     /// Integer, Float32 (low half), Float64.
     uint64_t bits;
     SpecialRegisterUse special;
+    /// Section, Word.
     Name name;
   };
   /// Address, Symbol, Section: added to the base, in bytes.
@@ -357,7 +365,7 @@ struct Operand {
   Selector selector;
 
   Operand()
-      : isNegated(false), isUnsigned(false), isGeneric(false),
+      : isNegated(false), isMinus(false), isUnsigned(false), isGeneric(false),
         isWarpSize(false), isPending(false), bits(0) {}
 
   llvm::MutableArrayRef<Operand> elements() const {
@@ -367,6 +375,7 @@ struct Operand {
     case OperandKind::List:
     case OperandKind::Pair:
     case OperandKind::Difference:
+    case OperandKind::Field:
       return {elementData, elementCount};
     default:
       return {};
