@@ -15,8 +15,9 @@ struct PrintOptions {
   /// Give every register, label, parameter, table, function-local variable and
   /// internal variable of module scope a new name and number. Functions and
   /// symbols that other modules see keep theirs, and so do the registers of a
-  /// module for the target `debug`, whose .debug sections spell them. The code that ptxas makes of
-  /// the text is the same: a test that no name carries meaning in the tree.
+  /// module for the target `debug`, whose .debug sections spell them. The code
+  /// that ptxas makes of the text is the same: a test that no name carries
+  /// meaning in the tree.
   bool rename = false;
 };
 
