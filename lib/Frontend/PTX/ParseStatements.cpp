@@ -114,7 +114,8 @@ bool Parser::parseStatement() {
   case '.':
     return parseBodyDirective(start);
   case '@':
-    return parseInstruction(start);
+    return cursor.peekSecond() == '@' ? parseDwarfLine(start)
+                                      : parseInstruction(start);
   default:
     break;
   }
@@ -310,6 +311,16 @@ bool Parser::parseBodyDirective(const char *start) {
   if (getCategory(lookupModifier(word)) == ModifierCategory::Space)
     return parseVariableDecl(start, word, linkage);
   return parseUnknownDirective(word, start);
+}
+
+bool Parser::parseDwarfLine(const char *start) {
+  auto *directive = module.make<UnknownDirective>(cursor.offset(start));
+  while (!cursor.atEnd() && cursor.peek() != '\n')
+    cursor.advance();
+  StringRef line(start, cursor.position() - start);
+  directive->words = module.copy<StringRef>(module.copy(line.rtrim()));
+  addStatement(directive);
+  return false;
 }
 
 bool Parser::parseUnknownDirective(StringRef word, const char *start) {

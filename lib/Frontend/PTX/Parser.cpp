@@ -313,6 +313,8 @@ bool Parser::parseModuleStatement() {
     cursor.advance();
     return false;
   }
+  if (cursor.peek() == '@' && cursor.peekSecond() == '@')
+    return parseDwarfLine(start);
   if (cursor.peek() == '@' || cursor.atIdentifier())
     return error("expected a directive: instructions belong in a function");
   if (cursor.peek() != '.')

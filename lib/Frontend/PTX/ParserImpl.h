@@ -160,6 +160,8 @@ private:
   bool parseFile(const char *start);
   bool parseSection(const char *start);
   bool parseSectionValue(Operand &operand);
+  /// `@@dwarf ...`, debug data of versions before 2.0: one line, kept whole.
+  bool parseDwarfLine(const char *start);
   bool parseUnknownDirective(llvm::StringRef word, const char *start);
   bool parseTargets(Name name, bool isCallTargets, const char *start);
   bool parsePrototype(Name name, const char *start);

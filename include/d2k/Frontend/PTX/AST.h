@@ -410,7 +410,7 @@ struct Operand {
   }
 };
 
-static_assert(sizeof(Operand) <= 40, "operands are copied a lot: keep small");
+static_assert(sizeof(Operand) <= 32, "operands are copied a lot: keep small");
 
 //===----------------------------------------------------------------------===//
 // Statements
