@@ -306,6 +306,7 @@ bool Parser::parseOffset(Operand &operand) {
   cursor.skipSpace();
   while (cursor.peek() == '+' || cursor.peek() == '-') {
     bool isMinus = cursor.peek() == '-';
+    operand.hasOffset = true;
     cursor.advance();
     Constant constant;
     const char *position = cursor.position();
@@ -341,7 +342,9 @@ bool Parser::parseAddress(Operand &operand) {
       } else if (base.is(OperandKind::Symbol)) {
         // One place for the offset of an address.
         operand.offset = base.offset;
+        operand.hasOffset = base.hasOffset;
         base.offset = 0;
+        base.hasOffset = false;
       } else if (!base.is(OperandKind::Integer)) {
         return error(pointerTo(base.loc), "expected a register, a variable or "
                                           "an integer as an address");

@@ -350,8 +350,12 @@ bool Parser::parseUnknownDirective(StringRef word, const char *start) {
       StringRef ignored;
       if (!cursor.scanString(ignored))
         return error(position, "string is not closed");
-    } else if (cursor.scanDotted().empty()) {
-      cursor.advance();
+    } else {
+      // A dotted word, or one character of punctuation.
+      if (cursor.peek() == '.')
+        cursor.advance();
+      if (cursor.scanDotted().empty() && cursor.position() == position)
+        cursor.advance();
     }
     words.push_back(
         module.copy(StringRef(position, cursor.position() - position)));

@@ -50,7 +50,7 @@ private:
   void printStrings(llvm::ArrayRef<StringRef> strings);
   void print(const Operand &operand);
   void printList(llvm::ArrayRef<Operand> operands, StringRef separator);
-  void printOffset(int64_t offset);
+  void printOffset(const Operand &operand);
   void printSelector(Selector selector);
   void printInteger(uint64_t bits, bool isUnsigned);
   void printName(const Entity &entity);
@@ -247,9 +247,9 @@ void Printer::printInteger(uint64_t bits, bool isUnsigned) {
     os << 'U';
 }
 
-void Printer::printOffset(int64_t offset) {
-  if (offset)
-    os << '+' << offset;
+void Printer::printOffset(const Operand &operand) {
+  if (operand.offset || operand.hasOffset)
+    os << '+' << operand.offset;
 }
 
 void Printer::printSelector(Selector selector) {
@@ -305,14 +305,14 @@ void Printer::print(const Operand &operand) {
     printName(*operand.entity);
     if (operand.isGeneric)
       os << ')';
-    printOffset(operand.offset);
+    printOffset(operand);
     if (operand.maskByte)
       os << ')';
     return;
   case OperandKind::Address:
     os << '[';
     print(operand.base());
-    printOffset(operand.offset);
+    printOffset(operand);
     for (const Operand &element : operand.elements().drop_front()) {
       os << ", ";
       print(element);
@@ -346,7 +346,7 @@ void Printer::print(const Operand &operand) {
     return;
   case OperandKind::Section:
     os << module.getText(operand.name);
-    printOffset(operand.offset);
+    printOffset(operand);
     return;
   }
   llvm_unreachable("covered switch");

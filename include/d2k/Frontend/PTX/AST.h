@@ -342,6 +342,9 @@ struct Operand {
   bool isGeneric : 1;
   /// Integer: written WARP_SZ.
   bool isWarpSize : 1;
+  /// Address, Symbol: an offset is written, even if it is 0. Without
+  /// optimisation ptxas adds it then. Implied by an offset that is not 0.
+  bool hasOffset : 1;
   /// Parser only: the name is looked up at the end of the scope.
   bool isPending : 1;
   /// Initialisers, Symbol: which byte `0xFF00(symbol)` keeps, 1 to 8; 0 for the
@@ -366,7 +369,7 @@ struct Operand {
 
   Operand()
       : isNegated(false), isMinus(false), isUnsigned(false), isGeneric(false),
-        isWarpSize(false), isPending(false), bits(0) {}
+        isWarpSize(false), hasOffset(false), isPending(false), bits(0) {}
 
   llvm::MutableArrayRef<Operand> elements() const {
     switch (kind) {

@@ -187,7 +187,12 @@ private:
       change(operand.maskByte, operand.maskByte + 1, "another mask");
       break;
     case OperandKind::Address:
-      change(operand.offset, operand.offset - 4, "another offset");
+      change(operand.offset, operand.offset + (operand.offset == 4 ? 8 : -4),
+             "another offset");
+      if (operand.offset == 0)
+        flip(
+            operand.hasOffset, [&](bool b) { operand.hasOffset = b; },
+            "an offset of 0");
       [[fallthrough]];
     case OperandKind::Vector:
     case OperandKind::List:
