@@ -7,7 +7,13 @@
 
 #include "d2k/Frontend/PTX/Parser.h"
 #include "d2k/Frontend/PTX/Printer.h"
+#include "d2k/Frontend/PTXToKern/Lift.h"
 
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
@@ -19,7 +25,7 @@ using namespace d2k;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Action { None, PTXToPTX, PTXCheck };
+enum class Action { None, PTXToPTX, PTXToKern, PTXCheck };
 } // namespace
 
 static cl::OptionCategory category("d2k-translate options");
@@ -27,6 +33,9 @@ static cl::opt<Action> action(
     cl::desc("Translation:"), cl::cat(category), cl::init(Action::None),
     cl::values(clEnumValN(Action::PTXToPTX, "ptx-to-ptx",
                           "Parse PTX and print the syntax tree as PTX"),
+               clEnumValN(Action::PTXToKern, "ptx-to-kern",
+                          "Translate PTX into the kern dialect, verify it "
+                          "and print it"),
                clEnumValN(Action::PTXCheck, "ptx-check",
                           "Parse PTX and print nothing but diagnostics")));
 static cl::opt<std::string> inputName(cl::Positional, cl::desc("<input file>"),
@@ -43,8 +52,66 @@ static cl::opt<bool>
           cl::desc("Print errors only, not remarks about unknown opcodes, "
                    "modifiers and directives"));
 
+static cl::opt<bool> printStatistics(
+    "statistics", cl::cat(category),
+    cl::desc("Print what was translated, and what became opaque, to the "
+             "standard error (with --ptx-to-kern)"));
+
 static constexpr int kUsage = 2;
 static constexpr int kBadInput = 3;
+
+/// Opens the output file; null after an error that was printed.
+static std::unique_ptr<llvm::ToolOutputFile> openOutput() {
+  std::error_code error;
+  auto output = std::make_unique<llvm::ToolOutputFile>(outputName, error,
+                                                       llvm::sys::fs::OF_None);
+  if (!error)
+    return output;
+  llvm::WithColor::error(llvm::errs(), "d2k-translate")
+      << outputName << ": cannot write: " << error.message() << '\n';
+  return nullptr;
+}
+
+static void print(const LiftStatistics &statistics) {
+  llvm::raw_ostream &os = llvm::errs();
+  os << "functions: " << statistics.functions
+     << "\nblocks: " << statistics.blocks
+     << "\nblock arguments: " << statistics.blockArguments
+     << "\ninstructions: " << statistics.instructions
+     << "\nunreachable: " << statistics.unreachable
+     << "\noperations: " << statistics.operations
+     << "\nopaque: " << statistics.opaque << '\n';
+  for (const auto &[mnemonic, count] : statistics.opaqueByMnemonic)
+    os << "opaque " << mnemonic << ": " << count << '\n';
+}
+
+static int translateToKern(const ptx::Module &module,
+                           llvm::SourceMgr &sourceMgr) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::SourceMgrDiagnosticHandler handler(sourceMgr, &context);
+  mlir::ScopedDiagnosticHandler filter(
+      &context, [](mlir::Diagnostic &diagnostic) {
+        // Handled, and so silent, when only errors are wanted.
+        return mlir::success(quiet && diagnostic.getSeverity() !=
+                                          mlir::DiagnosticSeverity::Error);
+      });
+  LiftStatistics statistics;
+  mlir::OwningOpRef<mlir::ModuleOp> lifted = liftToKern(
+      module,
+      sourceMgr.getMemoryBuffer(sourceMgr.getMainFileID())->getMemBufferRef(),
+      context, &statistics);
+  if (!lifted || mlir::failed(mlir::verify(*lifted)))
+    return kBadInput;
+  std::unique_ptr<llvm::ToolOutputFile> output = openOutput();
+  if (!output)
+    return kBadInput;
+  lifted->print(output->os());
+  output->os() << '\n';
+  output->keep();
+  if (printStatistics)
+    print(statistics);
+  return 0;
+}
 
 static int translatePTX(llvm::SourceMgr &sourceMgr) {
   const llvm::MemoryBuffer *buffer =
@@ -62,22 +129,22 @@ static int translatePTX(llvm::SourceMgr &sourceMgr) {
   }
   if (action == Action::PTXCheck)
     return 0;
-  std::error_code error;
-  llvm::ToolOutputFile output(outputName, error, llvm::sys::fs::OF_None);
-  if (error) {
-    llvm::WithColor::error(llvm::errs(), "d2k-translate")
-        << outputName << ": cannot write: " << error.message() << '\n';
+  if (action == Action::PTXToKern)
+    return translateToKern(*outcome.module, sourceMgr);
+  std::unique_ptr<llvm::ToolOutputFile> output = openOutput();
+  if (!output)
     return kBadInput;
-  }
   ptx::PrintOptions options;
   options.rename = renameAll;
-  ptx::print(*outcome.module, output.os(), options);
-  output.keep();
+  ptx::print(*outcome.module, output->os(), options);
+  output->keep();
   return 0;
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  // For --mlir-print-debuginfo.
+  mlir::registerAsmPrinterCLOptions();
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(argc, argv,
                                    "translates between the forms that the "
@@ -86,7 +153,8 @@ int main(int argc, char **argv) {
     return kUsage;
   if (action == Action::None) {
     llvm::WithColor::error(llvm::errs(), "d2k-translate")
-        << "no translation given: choose one of --ptx-to-ptx, --ptx-check\n";
+        << "no translation given: choose one of --ptx-to-ptx, "
+           "--ptx-to-kern, --ptx-check\n";
     return kUsage;
   }
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(inputName);

@@ -22,8 +22,8 @@ def Kern_ArithOp : Kern_Compute<"arith",
   let summary = "integer, bitwise and floating-point arithmetic";
   let description = [{
     `type` is the element type that the inputs are read as; `mul_wide` and
-    `mad_wide` produce twice that width. The carry of `add_carry`, `sub_carry`
-    and `mad_carry_*` is an `i1` value: the last input (absent in `add.cc`)
+    `mad_wide` produce twice that width; `mul` is the floating-point product.
+    The carry of `add_carry`, `sub_carry` and `mad_carry_*` is an `i1` value: the last input (absent in `add.cc`)
     and the second result (absent where the carry is not written). `lop3` takes
     its truth table as fourth input, a constant.
 

@@ -136,7 +136,8 @@ def Kern_ArithKind : I32EnumAttr<"ArithKind", "arithmetic and logic functions", 
   I32EnumAttrCase<"SubCarry", 44, "sub_carry">,
   I32EnumAttrCase<"MadCarryLo", 45, "mad_carry_lo">,
   I32EnumAttrCase<"MadCarryHi", 46, "mad_carry_hi">,
-  I32EnumAttrCase<"Video", 47, "video">
+  I32EnumAttrCase<"Video", 47, "video">,
+  I32EnumAttrCase<"Mul", 48, "mul">
 ]> {
   let cppNamespace = "::d2k::kern";
   let genSpecializedAttr = 0;

@@ -351,9 +351,17 @@ def Kern_ClusterBarrierOp : Kern_Inst<"cluster_barrier",
 
 def Kern_FenceOp : Kern_Inst<"fence",
     (ins Kern_FenceKindAttr:$kind, OptionalAttr<Kern_ScopeAttr>:$scope,
+         OptionalAttr<Kern_SpaceAttr>:$space,
+         OptionalAttr<Kern_SemanticsAttr>:$semantics,
          Variadic<Kern_Register>:$operands_),
     (outs), "$kind (`(` $operands_^ `:` type($operands_) `)`)?", ""> {
   let summary = "memory, proxy and matrix-unit fences";
+  let description = [{
+    `space`, where given, is the only space that the fence orders
+    (`fence.proxy.async.global`, `.sync_restrict::shared::cta`). A proxy fence
+    in one direction has `semantics`. `operands_` are the address and the size
+    of `fence.proxy.tensormap`.
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -19,7 +19,9 @@ def Kern_FuncOp : Kern_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> {
     `param` space the value is its *address* (`i64`), for a register parameter
     its value. Each argument has the attributes `kern.name` (string),
     `kern.size` (bytes), `kern.align` (bytes) and `kern.type` of an array's or
-    scalar's element.
+    scalar's element. A parameter declared `.ptr` has `kern.ptr_space`, the
+    space it points into, and `kern.ptr_align` (bytes) where given. Return
+    parameters in `param` space come first and have `kern.return` (unit).
 
     Launch directives are attributes of the function: `kern.maxntid`,
     `kern.reqntid`, `kern.reqnctapercluster` (`array<i64: x, y, z>`),
