@@ -4,6 +4,7 @@
 
 #include "ParserImpl.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -203,15 +204,13 @@ Entity *Parser::lookupInRanges(Name name, uint32_t minDepth) {
   // `%r12` may be number 12 of `%r<...>` or number 2 of `%r1<...>`.
   RegisterRange *best = nullptr;
   uint32_t bestIndex = 0;
+  bool hasLeadingZero = false;
   uint64_t index = 0, scale = 1;
   for (size_t split = spelling.size() - 1;
        split > 0 && isChar(spelling[split], kDigitChar) && scale < 1u << 31;
        --split) {
     index += uint64_t(spelling[split] - '0') * scale;
     scale *= 10;
-    // No leading zeros.
-    if (spelling[split] == '0' && split + 1 != spelling.size())
-      continue;
     Name prefix = module.names.intern(spelling.take_front(split));
     if (static_cast<uint32_t>(prefix) >= ranges.size())
       growBindings();
@@ -220,10 +219,17 @@ Entity *Parser::lookupInRanges(Name name, uint32_t minDepth) {
         (!best || range->depth > best->depth)) {
       best = range;
       bestIndex = index;
+      hasLeadingZero = spelling[split] == '0' && split + 1 != spelling.size();
     }
   }
   if (!best)
     return nullptr;
+  if (hasLeadingZero) {
+    // `%r02` is another spelling of `%r2`.
+    llvm::SmallString<32> canonical(module.getText(best->decl->name));
+    canonical += llvm::utostr(bestIndex);
+    return lookup(module.names.intern(canonical));
+  }
   Register *reg = makeRegister(best->decl, name, nullptr);
   reg->loc = best->decl->loc;
   reg->index = bestIndex;

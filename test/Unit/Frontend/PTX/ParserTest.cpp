@@ -118,6 +118,16 @@ TEST(Entities, RegistersOfARange) {
     EXPECT_EQ(reg->ordinal, i);
 }
 
+TEST(Entities, LeadingZerosOfANumber) {
+  auto module = parseValid(wrapBody("add.u32 %r02, %r2, %r002;"));
+  auto list = collectInstructions(*module);
+  Register *r2 = list[0]->operands[0].getRegister();
+  EXPECT_EQ(r2->index, 2u);
+  EXPECT_EQ(list[0]->operands[1].getRegister(), r2);
+  EXPECT_EQ(list[0]->operands[2].getRegister(), r2);
+  EXPECT_EQ(module->functions[0]->numRegisters, 1u);
+}
+
 TEST(Entities, ScopesHideAndRestore) {
   auto module = parseValid(wrapBody(R"(
 add.u32 %r1, %r1, 1;
