@@ -122,6 +122,9 @@ private:
       data;
 };
 
+bool operator==(const Object &a, const Object &b);
+bool operator==(const Value &a, const Value &b);
+
 /// One member of an Object.
 struct Member {
   std::string name;

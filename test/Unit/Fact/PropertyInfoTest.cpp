@@ -69,12 +69,14 @@ TEST(Vocabulary, RowsAreWellFormed) {
     EXPECT_FALSE(info.decidingTiers.empty());
     EXPECT_FALSE(info.isImplemented());
     // Whoever decides about the host reads the source.
-    if (info.subject == Subject::Host)
+    if (info.subject == Subject::Host) {
       EXPECT_TRUE(info.decidingTiers.contains(Tier::Source));
+    }
     for (const AttributeInfo &attribute : info.attributes) {
       EXPECT_FALSE(attribute.meaning.empty()) << attribute.name;
-      if (attribute.type != AttrType::String)
+      if (attribute.type != AttrType::String) {
         EXPECT_TRUE(attribute.values.empty()) << attribute.name;
+      }
     }
   }
   const char *expected[] = {"smem_tiling", "async_pipeline", "kernel_count",

@@ -169,8 +169,9 @@ TEST(Rubric, ShippedRubricsLoad) {
       continue;
     Result<Rubric> rubric = Rubric::load(getSourcePath("rubrics/" + name));
     EXPECT_TRUE(rubric) << rubric.error().message;
-    if (rubric)
+    if (rubric) {
       EXPECT_EQ(rubric->task + ".json", name);
+    }
     ++loaded;
   }
   EXPECT_GE(loaded, 1u);

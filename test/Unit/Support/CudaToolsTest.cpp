@@ -86,9 +86,10 @@ TEST_F(CudaToolsTest, LooksInPathThenInCudaHomeThenInVenv) {
   // the last step says nothing.
   Result<std::string> found = findCudaTool(CudaTool::Nvdisasm, below);
   ASSERT_TRUE(found) << found.error().message;
-  if (found->compare(0, 11, "/usr/local/") != 0)
+  if (found->compare(0, 11, "/usr/local/") != 0) {
     EXPECT_EQ(std::filesystem::canonical(*found),
               std::filesystem::canonical(venv));
+  }
   std::string home = addProgram("home/bin/nvdisasm", "");
   environment.set("CUDA_HOME", joinPath(directory->getPath(), "home"));
   EXPECT_EQ(*findCudaTool(CudaTool::Nvdisasm, below), home);
