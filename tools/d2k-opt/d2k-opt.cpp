@@ -4,6 +4,7 @@
 // alone through its test pass.
 
 #include "d2k/Dialect/Kern/Kern.h"
+#include "d2k/Dialect/Kern/Transforms/Passes.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -13,6 +14,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<d2k::kern::KernDialect>();
   mlir::registerTransformsPasses();
+  d2k::kern::registerKernTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "analyses and transformations of GPU kernels\n", registry));
 }

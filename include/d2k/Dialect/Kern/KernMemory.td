@@ -104,7 +104,8 @@ def Kern_CacheControlOp : Kern_Inst<"cache_control",
 
 def Kern_CreatePolicyOp : Kern_Inst<"create_policy",
     (ins StrAttr:$action, Variadic<Kern_Register>:$inputs),
-    (outs I64:$result), "$action `(` $inputs `:` type($inputs) `)`", "", [Pure]> {
+    (outs I64:$result), "$action (`(` $inputs^ `:` type($inputs) `)`)?", "",
+    [Pure]> {
   let summary = "creation of a cache eviction policy";
 }
 
