@@ -56,19 +56,30 @@ static std::string formatCreditRange(Interval credit) {
   return text;
 }
 
-/// "large implemented, small missing" when workloads differ.
+/// "large implemented, small missing" when workloads differ, "only under large"
+/// when they differ only in that it does not apply to some.
 static std::string describeWorkloads(const PropertyScore &score) {
-  std::string text;
+  const PropertyResult *first = nullptr;
+  std::string all, applicable;
   bool differ = false;
+  bool everywhere = true;
   for (const PropertyResult &result : score.workloads) {
-    const PropertyResult &first = score.workloads.front();
-    differ |= result.status != first.status || result.credit != first.credit;
-    text += (text.empty() ? "" : ", ") + result.workload + " " +
-            getLook(result.status).name;
+    if (result.status == Status::NotApplicable) {
+      everywhere = false;
+    } else {
+      applicable += (applicable.empty() ? "" : ", ") + result.workload;
+      if (!first)
+        first = &result;
+      differ |= result.credit != first->credit;
+    }
+    all += (all.empty() ? "" : ", ") + result.workload + " " +
+           getLook(result.status).name;
     if (result.status == Status::Partial)
-      text += " " + formatCreditRange(result.credit);
+      all += " " + formatCreditRange(result.credit);
   }
-  return differ ? text : std::string();
+  if (differ)
+    return all;
+  return first && !everywhere ? "only under " + applicable : std::string();
 }
 
 static void writeProperty(const PropertyScore &score, const Property &property,
@@ -126,36 +137,55 @@ void PropertySection::writeText(const Report &report,
   }
 }
 
+static void writeImprovement(const Improvement &improvement,
+                             const Property &property, TextWriter &writer) {
+  constexpr size_t kTextColumn = 9;
+  writer.pad(2)
+      .add("+" + formatPoints(improvement.gain), Style::Green)
+      .pad(kTextColumn)
+      .add(property.id, Style::Bold)
+      .end();
+  writer.wrap(kTextColumn, property.hint);
+  if (formatPoints(improvement.gatedGain) == formatPoints(improvement.gain))
+    return;
+  // The gated score may need a prerequisite first.
+  std::string note =
+      "gated score: +" + formatPoints(std::max(0.0, improvement.gatedGain));
+  const char *separator = ", in full after ";
+  for (const Gate &gate : property.dependsOn)
+    for (const std::string &id : gate.anyOf) {
+      note += separator + id;
+      separator = " or ";
+    }
+  writer.wrap(kTextColumn, note, Style::Dim);
+}
+
 void ImprovementSection::writeText(const Report &report,
                                    TextWriter &writer) const {
-  constexpr size_t kMost = 5;
+  constexpr size_t kMostMissing = 5;
+  constexpr size_t kMostUndecided = 3;
   if (!report.score || report.score->improvements.empty())
     return;
-  writer.heading("What would raise the score most");
-  const std::vector<Improvement> &list = report.score->improvements;
-  for (size_t i = 0; i < std::min(kMost, list.size()); ++i) {
-    const Property &property = report.rubric->properties[list[i].property];
-    const PropertyScore &score = report.score->properties[list[i].property];
-    writer.pad(2)
-        .add("+" + formatPoints(list[i].gain), Style::Green)
-        .pad(9)
-        .add(property.id, Style::Bold);
-    if (score.status == Status::Undecided)
-      writer.add(" (undecided: perhaps it is there)", Style::Yellow);
-    writer.end();
-    writer.wrap(9, property.hint);
-    if (formatPoints(list[i].gatedGain) == formatPoints(list[i].gain))
-      continue;
-    // The gated score may need a prerequisite first.
-    std::string note =
-        "gated score: +" + formatPoints(std::max(0.0, list[i].gatedGain));
-    for (const Gate &gate : property.dependsOn)
-      for (const std::string &id : gate.anyOf)
-        note += (note.find("after") == std::string::npos ? ", in full after "
-                                                         : " or ") +
-                id;
-    writer.wrap(9, note, Style::Dim);
+  // What is known to be missing can be acted upon; what is undecided first has
+  // to be looked at.
+  std::vector<const Improvement *> missing, undecided;
+  for (const Improvement &improvement : report.score->improvements) {
+    Status status = report.score->properties[improvement.property].status;
+    (status == Status::Undecided ? undecided : missing).push_back(&improvement);
   }
+  writer.heading("What would raise the score most");
+  auto writeFirst = [&](const std::vector<const Improvement *> &list,
+                        size_t most) {
+    for (size_t i = 0; i < std::min(most, list.size()); ++i)
+      writeImprovement(*list[i], report.rubric->properties[list[i]->property],
+                       writer);
+  };
+  writeFirst(missing, kMostMissing);
+  if (!undecided.empty())
+    writer.pad(2)
+        .add("undecided, so perhaps there already:", Style::Yellow)
+        .end();
+  writeFirst(undecided, kMostUndecided);
 }
 
 std::unique_ptr<Section> d2k::report::makePropertySection() {

@@ -116,6 +116,51 @@ static std::string describeAttributes(const AttributeMap &attributes) {
   return text.empty() ? text : text + ")";
 }
 
+std::string
+d2k::rubric::joinSentences(const std::vector<std::string> &sentences) {
+  std::vector<std::string> merged;
+  // Where the sentence of each prefix stands in `merged`.
+  std::optional<size_t> places[2];
+  for (const std::string &sentence : sentences) {
+    bool appended = false;
+    for (size_t i = 0; i < 2 && !appended; ++i) {
+      std::string_view prefix =
+          i == 0 ? kNoDetectorPrefix : kNeedsDetectorPrefix;
+      if (sentence.compare(0, prefix.size(), prefix) != 0)
+        continue;
+      if (places[i]) {
+        merged[*places[i]] += ", " + sentence.substr(prefix.size());
+        appended = true;
+      } else {
+        places[i] = merged.size();
+      }
+    }
+    if (!appended)
+      merged.push_back(sentence);
+  }
+  std::string text;
+  for (const std::string &sentence : merged)
+    text += (text.empty() ? "" : "; ") + sentence;
+  return text;
+}
+
+/// The conditions that \p fact does not fulfil. Those of its attributes come
+/// alone: who asks for another kind need not hear where this one lies.
+static std::string describeMismatch(const Fact &fact,
+                                    const Predicate &predicate, Scope scope) {
+  std::vector<AttributeTest> failing;
+  for (const AttributeTest &test : predicate.where)
+    if (matchAttributes(fact, {test}) == Tristate::No)
+      failing.push_back(test);
+  if (!failing.empty())
+    return toString(failing);
+  if (scope == Scope::Main && fact.inMain == Tristate::No)
+    return "one in the main region";
+  if (scope == Scope::Loop && !fact.loop)
+    return "one in a loop";
+  return "one under this workload";
+}
+
 /// Appends what is not there yet.
 template <typename T>
 static void appendNew(std::vector<T> &list, const std::vector<T> &more) {
@@ -175,9 +220,8 @@ static Outcome explainOpen(const PropertyInfo &info, const std::string &tiers) {
   Outcome outcome;
   outcome.credit = Interval::unknown();
   if (!info.isImplemented()) {
-    outcome.because.push_back("this version has no detector for " + info.id);
-    outcome.wouldDecide.push_back("a version that detects " + info.id +
-                                  " (decided at " + tiers + ")");
+    outcome.because.push_back(std::string(kNoDetectorPrefix) + info.id);
+    outcome.wouldDecide.push_back(std::string(kNeedsDetectorPrefix) + info.id);
     return outcome;
   }
   outcome.because.push_back("no " + info.id +
@@ -191,6 +235,8 @@ Outcome Evaluator::evaluateFactIn(const Predicate &predicate,
                                   const PropertyInfo &info, Scope scope,
                                   const FactSet &facts,
                                   TierSet completeTiers) const {
+  constexpr size_t kMostFailing = 3;
+  size_t unmentioned = 0;
   Outcome proved, possible, failing;
   for (const Fact &fact : facts.facts) {
     // Other tiers corroborate and never establish.
@@ -218,14 +264,22 @@ Outcome Evaluator::evaluateFactIn(const Predicate &predicate,
       appendNew(possible.where, fact.where);
       break;
     case Tristate::No:
-      appendNew(failing.because,
-                {"found " + name + ", which is not " + toString(predicate)});
+      // A kernel may have dozens that are not asked for.
+      if (failing.because.size() < kMostFailing)
+        appendNew(failing.because, {"found " + name + ", wanted " +
+                                    describeMismatch(fact, predicate, scope)});
+      else
+        ++unmentioned;
       appendNew(failing.where, fact.where);
       break;
     }
   }
   if (proved.credit.lo == 1)
     return proved;
+
+  if (unmentioned != 0)
+    failing.because.push_back("and " + std::to_string(unmentioned) +
+                              " more like it");
 
   // Why it is not there comes first from those who reached for it.
   Outcome outcome;

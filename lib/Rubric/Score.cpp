@@ -191,13 +191,6 @@ static PropertyResult evaluateProperty(const Property &property,
   return result;
 }
 
-static std::string joinSentences(const std::vector<std::string> &sentences) {
-  std::string text;
-  for (const std::string &sentence : sentences)
-    text += (text.empty() ? "" : "; ") + sentence;
-  return text;
-}
-
 /// Fills in everything of \p score but its per-workload results.
 static void summarizeProperty(PropertyScore &score) {
   Mean credit, gatedCredit;

@@ -23,6 +23,17 @@
 
 namespace d2k::rubric {
 
+/// Beginnings of sentences that end in a list of properties, so that several of
+/// them read as one; see joinSentences.
+inline constexpr std::string_view kNoDetectorPrefix =
+    "this version has no detector for ";
+inline constexpr std::string_view kNeedsDetectorPrefix =
+    "a version that detects ";
+
+/// The sentences in one text, separated by semicolons; those that begin with
+/// one of the prefixes above become one with a list.
+std::string joinSentences(const std::vector<std::string> &sentences);
+
 /// An interval of credit and why.
 struct Outcome {
   Interval credit;

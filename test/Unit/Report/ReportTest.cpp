@@ -205,15 +205,16 @@ L2 dataflow design
   ? undecided 0 to 1      overlapped  L2.2, weight 1
         Overlap products
         this version has no detector for later
-        would decide: a version that detects later (decided at ptx or sass)
+        would decide: a version that detects later
         blocked by: pipelined
 
 What would raise the score most
-  +25.0  overlapped (undecided: perhaps it is there)
-         commit a group before waiting
-         gated score: +12.5, in full after pipelined
   +12.5  pipelined
          wait for the oldest copy only
+  undecided, so perhaps there already:
+  +25.0  overlapped
+         commit a group before waiting
+         gated score: +12.5, in full after pipelined
 
 Near misses
   gemm()
@@ -270,6 +271,17 @@ TEST(ReportText, WorkloadsThatDifferAreNamed) {
       << text;
   EXPECT_NE(text.find("  by workload\n  large                     ["),
             std::string::npos)
+      << text;
+}
+
+TEST(ReportText, WorkloadsWhereItAppliesAreNamed) {
+  Scored scored(makeAnalysis());
+  scored.rubric.properties[0].appliesTo = {"large", "small"};
+  scored.score =
+      rubric::computeScore(scored.rubric, scored.analysis, makeCatalog(),
+                           {"large", "other", "small"});
+  std::string text = renderText(scored.report, TextOptions());
+  EXPECT_NE(text.find("        only under large, small\n"), std::string::npos)
       << text;
 }
 

@@ -345,9 +345,53 @@ TEST(Evaluate, NearMissesExplain) {
   EXPECT_EQ(outcome.because,
             (std::vector<std::string>{
                 "near miss: wait_group 0 at k.cu:61 drains the copy",
-                "found pipe (bytes 2), which is not pipe where bytes >= 4"}));
+                "found pipe (bytes 2), wanted bytes >= 4"}));
   ASSERT_EQ(outcome.where.size(), 2u);
   EXPECT_EQ(outcome.where[0].line, 61);
+}
+
+TEST(Evaluate, MismatchesNameWhatIsWanted) {
+  Analysis analysis = makeAnalysis(
+      {makeKernel("k", {makeFact("copy", {{"bytes", int64_t(4)},
+                                          {"kind", std::string("bulk")}})})});
+  // Of two conditions and a scope only the one that fails is named.
+  EXPECT_EQ(evaluate(analysis, R"({"fact": "copy", "in": "main", "where": {
+                "kind": "bulk", "bytes": {"ge": 8}}})")
+                .because,
+            std::vector<std::string>{
+                "found copy (bytes 4, kind bulk), wanted bytes >= 8"});
+  EXPECT_EQ(evaluate(analysis, R"({"fact": "copy", "in": "main"})").because,
+            std::vector<std::string>{
+                "found copy (bytes 4, kind bulk), wanted one in the main "
+                "region"});
+  EXPECT_EQ(evaluate(analysis, R"({"fact": "copy", "in": "loop"})").because,
+            std::vector<std::string>{
+                "found copy (bytes 4, kind bulk), wanted one in a loop"});
+  analysis.kernels[0].facts[0].workloads = {"other"};
+  EXPECT_EQ(evaluate(analysis, R"({"fact": "copy"})").because,
+            std::vector<std::string>{"found copy (bytes 4, kind bulk), wanted "
+                                     "one under this workload"});
+}
+
+TEST(Evaluate, SentencesOfOneKindAreJoined) {
+  EXPECT_EQ(joinSentences({"this version has no detector for a", "b",
+                           "this version has no detector for c"}),
+            "this version has no detector for a, c; b");
+  EXPECT_EQ(
+      joinSentences({"a version that detects a", "a version that detects c"}),
+      "a version that detects a, c");
+  EXPECT_EQ(joinSentences({}), "");
+}
+
+TEST(Evaluate, ManyFailingFactsAreCounted) {
+  KernelFacts kernel = makeKernel("k", {});
+  for (int64_t bytes : {1, 2, 3, 4, 5})
+    kernel.facts.push_back(makeFact("copy", {{"bytes", bytes}}));
+  Outcome outcome = evaluate(makeAnalysis({kernel}),
+                             R"({"fact": "copy", "where": {"bytes": 16}})");
+  ASSERT_EQ(outcome.because.size(), 4u);
+  EXPECT_EQ(outcome.because[2], "found copy (bytes 3), wanted bytes = 16");
+  EXPECT_EQ(outcome.because[3], "and 2 more like it");
 }
 
 TEST(Evaluate, TheKernelWithTheMostFactsSpeaks) {

@@ -65,8 +65,7 @@ TEST(Score, LevelIsTheWeightedMean) {
   EXPECT_EQ(score.properties[0].status, Status::Implemented);
   EXPECT_EQ(score.properties[1].status, Status::Missing);
   EXPECT_EQ(score.properties[2].status, Status::Undecided);
-  EXPECT_EQ(score.properties[2].wouldDecide,
-            "a version that detects later (decided at sass)");
+  EXPECT_EQ(score.properties[2].wouldDecide, "a version that detects later");
 }
 
 TEST(Score, CombinedIsTheMeanOfLevels) {
