@@ -503,9 +503,34 @@ Outcome Evaluator::evaluateWithPartial(const Target &target,
   return result;
 }
 
+bool Evaluator::looksAtOneKernel(const Predicate &predicate) const {
+  if (predicate.kind != Predicate::Kind::Fact)
+    return std::any_of(
+        predicate.operands.begin(), predicate.operands.end(),
+        [&](const Predicate &operand) { return looksAtOneKernel(operand); });
+  if (predicate.scope == Scope::Any || predicate.scope == Scope::Every ||
+      predicate.scope == Scope::Host)
+    return false;
+  const PropertyInfo *info = catalog.find(predicate.property);
+  return info && info->subject == Subject::Kernel;
+}
+
 Outcome Evaluator::evaluateTarget(const Target &target) const {
-  if (path.empty())
+  bool byKernel = looksAtOneKernel(*target.detect) ||
+                  std::any_of(target.partial.begin(), target.partial.end(),
+                              [&](const PartialCredit &partial) {
+                                return looksAtOneKernel(partial.when);
+                              });
+  if (!byKernel)
     return evaluateWithPartial(target, nullptr);
+  if (path.empty()) {
+    // Without a kernel every fact is absent and every `not` holds: decided
+    // either way, it shows nothing.
+    Outcome outcome = evaluateWithPartial(target, nullptr);
+    bool isDecided = outcome.credit.lo == outcome.credit.hi;
+    outcome.credit = {0, isDecided ? 0 : outcome.credit.hi};
+    return outcome;
+  }
   std::optional<Outcome> best;
   Interval credit = Interval::no();
   size_t bestFacts = 0;

@@ -69,7 +69,9 @@ public:
             std::string workload);
 
   /// The best kernel's outcome of \p target's predicates, partial credit
-  /// included: lo = max over certain kernels, hi = max over all of them.
+  /// included: lo = max over certain kernels, hi = max over all of them. A call
+  /// that launches no kernel gets no credit, also not by a `not`; predicates
+  /// that look at no single kernel are evaluated once.
   Outcome evaluateTarget(const Target &target) const;
 
   /// The outcome of \p predicate for the kernel at hand; \p kernel is null
@@ -91,6 +93,7 @@ private:
   Outcome evaluateWithPartial(const Target &target,
                               const PathKernel *kernel) const;
   Outcome explainNoKernel(const PropertyInfo &info) const;
+  bool looksAtOneKernel(const Predicate &predicate) const;
   Tristate matchFact(const Fact &fact, const Predicate &predicate,
                      Scope scope) const;
   Tristate appliesHere(const std::vector<std::string> &workloads) const;

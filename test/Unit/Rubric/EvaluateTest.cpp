@@ -326,6 +326,25 @@ TEST(Evaluate, InputWithoutKernels) {
   EXPECT_EQ(getCredit(analysis, R"({"fact": "copy"})"), kUnknown);
 }
 
+TEST(Evaluate, NothingIsShownByACallWithoutKernels) {
+  Analysis analysis = makeAnalysis({makeKernel("k", {})});
+  const char *negation = R"({"not": {"fact": "copy"}})";
+  EXPECT_EQ(getCredit(analysis, negation), kYes);
+  analysis.kernels[0].reachable = Tristate::No;
+  EXPECT_EQ(getCredit(analysis, negation), kNo);
+  // The host is there all the same.
+  EXPECT_EQ(getCredit(analysis, R"({"not": {"fact": "launches"}})"), kYes);
+}
+
+TEST(Evaluate, HostFactsDoNotDependOnKernels) {
+  Analysis analysis = makeAnalysis({makeKernel("k", {})});
+  analysis.kernels[0].reachable = Tristate::Unknown;
+  Fact fact = makeFact("launches");
+  fact.tier = Tier::Source;
+  analysis.host.facts.push_back(fact);
+  EXPECT_EQ(getCredit(analysis, R"({"fact": "launches"})"), kYes);
+}
+
 TEST(Evaluate, UnknownPropertyIsUndecided) {
   Analysis analysis = makeAnalysis({makeKernel("k", {})});
   EXPECT_EQ(getCredit(analysis, R"({"fact": "no_such"})"), kUnknown);
