@@ -423,6 +423,12 @@ bool Parser::parseRegisterDecl(const char *start) {
       if (depth() > 2)
         ++numNestedRanges;
     } else {
+      if (Entity *previous = lookupInRanges(name, depth()))
+        return error(
+            position,
+            "redefinition of '" + module.getText(name) + "', one of '" +
+                module.getText(llvm::cast<Register>(previous)->decl->name) +
+                "<...>'");
       Register *reg = makeRegister(decl, name, position);
       decl->registers = module.copy<Register *>(reg);
       if (declare(name, reg, position))

@@ -48,14 +48,12 @@ struct Scope {
   std::vector<Hidden> hidden;
   std::vector<RegisterRange *> ranges;
   std::vector<PendingName> pending;
-  std::vector<Label *> labels;
 
   void clear() {
     block = nullptr;
     hidden.clear();
     ranges.clear();
     pending.clear();
-    labels.clear();
   }
 };
 
