@@ -3,6 +3,7 @@
 // Runs passes on kern modules: round trips, verification, and each analysis
 // alone through its test pass.
 
+#include "d2k/Analysis/TestPasses.h"
 #include "d2k/Dialect/Kern/Kern.h"
 #include "d2k/Dialect/Kern/Transforms/Passes.h"
 
@@ -15,6 +16,7 @@ int main(int argc, char **argv) {
   registry.insert<d2k::kern::KernDialect>();
   mlir::registerTransformsPasses();
   d2k::kern::registerKernTransformsPasses();
+  d2k::analysis::registerTestPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "analyses and transformations of GPU kernels\n", registry));
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// All analyses of one kernel, each computed when it is first asked for and then
+// kept. Detectors get one of these and nothing else.
+
+#ifndef D2K_ANALYSIS_KERNELCONTEXT_H
+#define D2K_ANALYSIS_KERNELCONTEXT_H
+
+#include "d2k/Analysis/LoopNest.h"
+#include "d2k/Analysis/MainRegion.h"
+#include "d2k/Analysis/Provenance.h"
+#include "d2k/Analysis/Uniformity.h"
+
+#include <memory>
+
+namespace d2k::analysis {
+
+class KernelContext {
+public:
+  explicit KernelContext(kern::FuncOp func) : func(func) {}
+
+  kern::FuncOp getFunc() const { return func; }
+  const KernelIndex &getIndex() { return make(index, func); }
+  const ConstantValues &getConstants() { return make(constants, getIndex()); }
+  const Dominance &getDominance() {
+    return make(dominance, getIndex(), getConstants());
+  }
+  const LoopNest &getLoops() {
+    return make(loops, getIndex(), getConstants(), getDominance());
+  }
+  const MemoryRoots &getMemory() {
+    return make(memory, getIndex(), getConstants());
+  }
+  const Provenance &getProvenance() {
+    return make(provenance, getIndex(), getConstants(), getMemory(),
+                getDominance().getOrder());
+  }
+  const Uniformity &getUniformity() {
+    return make(uniformity, getIndex(), getConstants());
+  }
+  const MainRegion &getMainRegion() {
+    return make(mainRegion, getIndex(), getConstants(), getDominance(),
+                getLoops(), getMemory(), getProvenance());
+  }
+
+private:
+  template <typename T, typename... Args>
+  static const T &make(std::unique_ptr<T> &slot, Args &&...args) {
+    if (!slot)
+      slot = std::make_unique<T>(std::forward<Args>(args)...);
+    return *slot;
+  }
+
+  kern::FuncOp func;
+  std::unique_ptr<KernelIndex> index;
+  std::unique_ptr<ConstantValues> constants;
+  std::unique_ptr<Dominance> dominance;
+  std::unique_ptr<LoopNest> loops;
+  std::unique_ptr<MemoryRoots> memory;
+  std::unique_ptr<Provenance> provenance;
+  std::unique_ptr<Uniformity> uniformity;
+  std::unique_ptr<MainRegion> mainRegion;
+};
+
+} // namespace d2k::analysis
+
+#endif // D2K_ANALYSIS_KERNELCONTEXT_H

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes that print the result of one analysis each as remarks; FileCheck and
+// -verify-diagnostics read them.
+
+#include "d2k/Analysis/TestPasses.h"
+#include "d2k/Analysis/KernelContext.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using namespace d2k;
+using namespace d2k::analysis;
+
+namespace {
+/// A pass over a module that calls `Derived::test` for each kernel.
+template <typename Derived>
+struct KernelTestPass : public PassWrapper<Derived, OperationPass<ModuleOp>> {
+  void runOnOperation() final {
+    for (auto func : this->getOperation().template getOps<kern::FuncOp>())
+      if (!func.getBody().empty()) {
+        KernelContext kernel(func);
+        static_cast<Derived *>(this)->test(kernel);
+      }
+  }
+};
+
+/// Name of a value for remarks: `result 1 of kern.load`, or the argument.
+std::string rangeText(Range range) {
+  if (range.full)
+    return "full";
+  return "[" + std::to_string(range.low) + ", " + std::to_string(range.high) +
+         "]";
+}
+
+struct TestConstants : KernelTestPass<TestConstants> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestConstants)
+  StringRef getArgument() const final { return "test-constants"; }
+  StringRef getDescription() const final {
+    return "print constants, ranges and dead code";
+  }
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    const ConstantValues &constants = kernel.getConstants();
+    for (OpId op = 0; op < index.getNumOps(); ++op) {
+      InFlightDiagnostic remark = index.getOp(op)->emitRemark();
+      if (!constants.mayRun(op))
+        remark << "dead ";
+      for (uint32_t i = 0; i < index.getNumResults(op); ++i) {
+        ValueId value = index.getFirstResult(op) + i;
+        if (std::optional<uint64_t> bits = constants.get(value))
+          remark << "constant " << *bits << " ";
+        else
+          remark << "range " << rangeText(constants.getRange(value)) << " ";
+      }
+    }
+  }
+};
+
+struct TestLoops : KernelTestPass<TestLoops> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestLoops)
+  StringRef getArgument() const final { return "test-loops"; }
+  StringRef getDescription() const final { return "print the loop nest"; }
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    const LoopNest &loops = kernel.getLoops();
+    for (const Loop &loop : loops.getLoops()) {
+      OpId first = index.getOps(loop.header).first;
+      InFlightDiagnostic remark = index.getOp(first)->emitRemark();
+      remark << loop.id << " depth " << loop.depth << " blocks "
+             << loop.blocks.size();
+      if (loop.trip)
+        remark << " trip " << *loop.trip;
+      if (loop.spin)
+        remark << " spin";
+    }
+    if (loops.isIrreducible())
+      kernel.getFunc().emitRemark("irreducible");
+  }
+};
+
+struct TestMemoryRoots : KernelTestPass<TestMemoryRoots> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestMemoryRoots)
+  StringRef getArgument() const final { return "test-memory-roots"; }
+  StringRef getDescription() const final {
+    return "print root, offsets and objects of each access";
+  }
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    const MemoryRoots &memory = kernel.getMemory();
+    for (auto [i, info] : llvm::enumerate(memory.getAccesses())) {
+      InFlightDiagnostic remark = index.getOp(info.op)->emitRemark();
+      remark << (info.access.write ? (info.access.read ? "update" : "write")
+                                   : "read")
+             << " " << kern::stringifySpace(info.space) << " of";
+      if (info.roots.empty())
+        remark << " unknown";
+      for (RootId root : info.roots)
+        remark << " " << memory.describe(root);
+      if (info.bounded)
+        remark << " bytes [" << info.low << ", " << info.high << ")";
+      if (info.access.barrier)
+        remark << " barrier";
+      for (ObjectId object : memory.getObjectsOf(i))
+        remark << " object " << object;
+    }
+  }
+};
+
+struct TestUniformity : KernelTestPass<TestUniformity> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestUniformity)
+  StringRef getArgument() const final { return "test-uniformity"; }
+  StringRef getDescription() const final {
+    return "print which threads agree on each value";
+  }
+  void test(KernelContext &kernel) {
+    static constexpr const char *names[] = {"block", "warp", "thread"};
+    const KernelIndex &index = kernel.getIndex();
+    for (OpId op = 0; op < index.getNumOps(); ++op)
+      for (uint32_t i = 0; i < index.getNumResults(op); ++i)
+        index.getOp(op)->emitRemark() << names[unsigned(
+            kernel.getUniformity().get(index.getFirstResult(op) + i))];
+  }
+};
+
+struct TestProvenance : KernelTestPass<TestProvenance> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestProvenance)
+  StringRef getArgument() const final { return "test-provenance"; }
+  StringRef getDescription() const final {
+    return "print terms and reach of values, and the output stores";
+  }
+  void test(KernelContext &kernel) {
+    static constexpr const char *names[] = {"none", "control", "may", "must"};
+    const KernelIndex &index = kernel.getIndex();
+    const Provenance &provenance = kernel.getProvenance();
+    for (OpId op = 0; op < index.getNumOps(); ++op) {
+      if (index.getNumResults(op) == 0 ||
+          isa<kern::ConstantOp, kern::AddressOfOp>(index.getOp(op)))
+        continue;
+      ValueId value = index.getFirstResult(op);
+      index.getOp(op)->emitRemark()
+          << "terms " << provenance.getTerms(value).toString()
+          << (provenance.isUnknown(value) ? " unknown" : "") << " reach "
+          << names[unsigned(provenance.getReach(value))];
+    }
+    for (const OutputStore &store : provenance.getOutputStores())
+      index.getOp(store.op)->emitRemark() << "output " << store.terms.toString()
+                                          << (store.unknown ? " unknown" : "")
+                                          << (store.rooted ? "" : " unrooted");
+  }
+};
+
+struct TestMainRegion : KernelTestPass<TestMainRegion> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestMainRegion)
+  StringRef getArgument() const final { return "test-main-region"; }
+  StringRef getDescription() const final { return "print the main region"; }
+  void test(KernelContext &kernel) {
+    const MainRegion &region = kernel.getMainRegion();
+    InFlightDiagnostic remark = kernel.getFunc().emitRemark();
+    switch (region.getKind()) {
+    case MainRegion::Kind::Loops:
+      remark << "main loops";
+      for (uint32_t loop : region.getLoops())
+        remark << " " << kernel.getLoops().getLoop(loop).id;
+      break;
+    case MainRegion::Kind::Body:
+      remark << "main body";
+      break;
+    case MainRegion::Kind::Unknown:
+      remark << "main unknown: " << region.getReason();
+      break;
+    }
+  }
+};
+} // namespace
+
+void analysis::registerTestPasses() {
+  PassRegistration<TestConstants>();
+  PassRegistration<TestLoops>();
+  PassRegistration<TestMemoryRoots>();
+  PassRegistration<TestUniformity>();
+  PassRegistration<TestProvenance>();
+  PassRegistration<TestMainRegion>();
+}
