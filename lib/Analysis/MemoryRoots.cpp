@@ -264,8 +264,9 @@ MemoryRoots::State MemoryRoots::transferArith(OpId id) const {
     // A mask that ends below the top keeps the bits of an address in shared
     // memory, whose absolute value fits in 18 bits.
     bool toTop = trailing + unsigned(llvm::popcount(filled)) >= width;
-    if (!toTop && !(onlyShared(result.set) &&
-                    trailing + unsigned(llvm::popcount(filled)) + result.shift >= 18)) {
+    if (!toTop &&
+        !(onlyShared(result.set) &&
+          trailing + unsigned(llvm::popcount(filled)) + result.shift >= 18)) {
       result.bounded = false;
       return result;
     }
@@ -481,7 +482,8 @@ void MemoryRoots::visit(OpId id) {
         root.number = id;
         root.space = Space::TensorMemory;
         uint32_t set = internSet(addRoot(root));
-        llvm::SmallVector<RootId, 2> to = sets[states[index.getId(alloc.getBase())].set];
+        llvm::SmallVector<RootId, 2> to =
+            sets[states[index.getId(alloc.getBase())].set];
         for (RootId target : to)
           addContent(target, set);
       })
@@ -713,6 +715,10 @@ void MemoryRoots::buildObjects() {
     objects.push_back(object);
   }
   accessObjects = FlatLists::invert(accesses.size(), pairs);
+  for (auto &[object, access] : pairs)
+    std::swap(object, access);
+  llvm::sort(pairs);
+  objectAccesses = FlatLists::invert(objects.size(), pairs);
 }
 
 std::string MemoryRoots::describe(RootId id) const {

@@ -78,6 +78,12 @@ std::string Terms::toString() const {
   return text.empty() ? "none" : text;
 }
 
+bool analysis::isHarmlessCall(kern::CallOp call) {
+  StringRef callee = call.getCallee();
+  return callee == "vprintf" || callee == "__assertfail" ||
+         callee == "malloc" || callee == "free" || callee == "__nanosleep";
+}
+
 //===----------------------------------------------------------------------===//
 // Compilation
 //===----------------------------------------------------------------------===//
@@ -110,6 +116,15 @@ SpaceSlot slotOf(Space space) {
   }
 }
 } // namespace
+
+/// Whether the host may have put data into a module variable: one without an
+/// initialiser is of no use otherwise. A table with one is taken as constant.
+static bool mayHoldHostData(const Root &root) {
+  if (root.kind != Root::Kind::Symbol || slotOf(root.space) != SlotGlobal)
+    return false;
+  auto object = cast<kern::ObjectOp>(root.symbol);
+  return !object.getInitialized() || object.getZero();
+}
 
 /// Pseudo objects: what unknown addresses of a space wrote, and all of it.
 static ObjectId strayObject(size_t numObjects, SpaceSlot slot) {
@@ -176,7 +191,7 @@ void Provenance::addRead(Node &node, uint32_t access, bool asB) {
     const Root &r = memory.getRoot(root);
     // The host may have filled a module variable; a parameter passed by value
     // is no tensor.
-    if (r.kind == Root::Kind::Symbol && slotOf(r.space) == SlotGlobal)
+    if (mayHoldHostData(r))
       node.readsUnknown = true;
   }
   llvm::append_range(list, memory.getObjectsOf(access));
@@ -319,6 +334,8 @@ void Provenance::compileOp(OpId id) {
     return;
   }
 
+  if (auto call = dyn_cast<kern::CallOp>(op); call && isHarmlessCall(call))
+    return;
   if (isa<kern::CallOp, kern::CallIndirectOp, kern::OpaqueOp>(op)) {
     node.code = Code::Unknown;
     node.a = values_(inputs);
@@ -873,8 +890,7 @@ bool Provenance::isReadUnknown(uint32_t access) const {
   if (info.roots.empty())
     return true;
   for (RootId root : info.roots)
-    if (memory.getRoot(root).kind == Root::Kind::Symbol &&
-        slotOf(memory.getRoot(root).space) == SlotGlobal)
+    if (mayHoldHostData(memory.getRoot(root)))
       return true;
   for (ObjectId object : memory.getObjectsOf(access))
     if (memoryContent[object].unknown)

@@ -6,6 +6,7 @@
 #include "d2k/Analysis/TestPasses.h"
 #include "d2k/Dialect/Kern/Kern.h"
 #include "d2k/Dialect/Kern/Transforms/Passes.h"
+#include "d2k/Properties/TestPasses.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -17,6 +18,7 @@ int main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   d2k::kern::registerKernTransformsPasses();
   d2k::analysis::registerTestPasses();
+  d2k::properties::registerTestPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "analyses and transformations of GPU kernels\n", registry));
 }

@@ -131,6 +131,10 @@ public:
   llvm::ArrayRef<ObjectId> getObjectsOf(uint32_t access) const {
     return accessObjects[access];
   }
+  /// Accesses that may touch `object`, ascending.
+  llvm::ArrayRef<uint32_t> getAccessesTo(ObjectId object) const {
+    return objectAccesses[object];
+  }
 
   /// For messages: "@smem", "parameter 2", "the pointer in parameter 0".
   std::string describe(RootId root) const;
@@ -181,7 +185,7 @@ private:
   std::vector<AccessInfo> accesses;
   std::vector<uint32_t> firstAccess;
   std::vector<MemoryObject> objects;
-  FlatLists accessObjects;
+  FlatLists accessObjects, objectAccesses;
 };
 
 } // namespace d2k::analysis

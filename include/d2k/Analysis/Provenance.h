@@ -35,7 +35,8 @@
 //
 // Unknown: `isUnknown` says that a value may contain something that is not
 // modelled (the result of a call, memory of a module variable that the host may
-// have filled, an unknown address).
+// have filled, an unknown address). A module variable with an initialiser
+// counts as a table of constants.
 
 #ifndef D2K_ANALYSIS_PROVENANCE_H
 #define D2K_ANALYSIS_PROVENANCE_H
@@ -86,6 +87,10 @@ private:
 
 /// How a value reaches an output, in ascending order.
 enum class Reach : uint8_t { None, Control, May, Must };
+
+/// Whether a call changes nothing that an analysis looks at: printing,
+/// assertions, the device heap.
+bool isHarmlessCall(kern::CallOp call);
 
 /// One write to global memory.
 struct OutputStore {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// cluster_launch: thread block clusters of more than one block.
+
+#include "Engine/Detector.h"
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+
+/// Operations that make sense in a cluster only.
+static llvm::SmallVector<OpId, 4> findClusterUse(Detector &detector) {
+  llvm::SmallVector<OpId, 4> uses;
+  const KernelIndex &index = detector.getIndex();
+  for (OpId id = 0; id < index.getNumOps(); ++id) {
+    if (!detector.getConstants().mayRun(id))
+      continue;
+    mlir::Operation *op = index.getOp(id);
+    bool use = llvm::isa<kern::MapSharedOp, kern::ClusterBarrierOp>(op);
+    if (auto special = llvm::dyn_cast<kern::SpecialOp>(op))
+      use = special.getReg().starts_with("cluster_") ||
+            special.getReg().starts_with("clusterid") ||
+            special.getReg().starts_with("ncluster") ||
+            special.getReg() == "is_explicit_cluster";
+    if (auto copy = llvm::dyn_cast<kern::BulkCopyOp>(op))
+      use = copy.getMulticast() || copy.getCtaGroup() > 1;
+    if (auto commit = llvm::dyn_cast<kern::TmemCommitOp>(op))
+      use = commit.getMulticast() || commit.getCtaGroup() > 1;
+    if (use)
+      uses.push_back(id);
+  }
+  return uses;
+}
+
+static void detect(Detector &detector) {
+  kern::FuncOp func = detector.getFunc();
+  if (auto shape = func.getDirective3("kern.reqnctapercluster")) {
+    AttributeMap attributes;
+    attributes["x"] = (*shape)[0];
+    attributes["y"] = (*shape)[1];
+    attributes["z"] = (*shape)[2];
+    if ((*shape)[0] * (*shape)[1] * (*shape)[2] > 1)
+      detector.addKernelFact(std::move(attributes));
+    else
+      detector.addNearMiss(
+          "the kernel asks for clusters of 1x1x1, which is one block: nothing "
+          "can be shared",
+          findClusterUse(detector));
+    return;
+  }
+  llvm::SmallVector<OpId, 4> uses = findClusterUse(detector);
+  bool explicitly = func->hasAttr("kern.explicitcluster");
+  if (uses.empty() && !explicitly)
+    return;
+  detector.addUndecided(
+      explicitly && uses.empty()
+          ? "the kernel must be launched in clusters, whose shape is given at "
+            "the launch"
+          : "the kernel uses its cluster at " + detector.describe(uses) +
+                ", but the shape of the cluster is given at the launch",
+      "host code: the cluster dimension attribute of the launch", uses);
+}
+
+namespace d2k::properties {
+Property makeClusterLaunch() {
+  PropertyInfo info;
+  info.id = "cluster_launch";
+  info.group = 'C';
+  info.summary = "the kernel runs in clusters of more than one block, by an "
+                 "attribute of the kernel or of its launch";
+  info.attributes = {{"x", AttrType::Integer, {}, "blocks of a cluster in x"},
+                     {"y", AttrType::Integer, {}, "blocks of a cluster in y"},
+                     {"z", AttrType::Integer, {}, "blocks of a cluster in z"}};
+  info.decidingTiers = {Tier::Source, Tier::Ptx};
+  info.detectorTiers = {Tier::Ptx};
+  return {info, detect};
+}
+} // namespace d2k::properties

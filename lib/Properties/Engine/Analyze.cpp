@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs all detectors over the kernels of a module and gathers what is known
+// about each kernel besides: loops, static shared memory, completeness.
+
+#include "Engine/Detector.h"
+
+#include "llvm/Demangle/Demangle.h"
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+
+static void fillLoops(Detector &detector, KernelFacts &facts) {
+  KernelContext &kernel = detector.getKernel();
+  const MainRegion &region = kernel.getMainRegion();
+  const LoopNest &loops = kernel.getLoops();
+  for (auto [number, loop] : llvm::enumerate(loops.getLoops())) {
+    KernelLoop entry;
+    entry.id = loop.id;
+    entry.depth = loop.depth;
+    entry.trip = loop.trip;
+    entry.main = region.isMainLoop(number);
+    entry.spin = loop.spin;
+    entry.where =
+        detector.getPlace(kernel.getIndex().getOps(loop.header).first);
+    facts.loops.push_back(std::move(entry));
+  }
+}
+
+static std::optional<int64_t> getStaticShared(mlir::ModuleOp module,
+                                              kern::FuncOp func) {
+  int64_t bytes = 0;
+  for (auto object : module.getOps<kern::ObjectOp>())
+    if (object.getSpace() == kern::Space::Shared && object.getScope() &&
+        *object.getScope() == func.getSymName())
+      bytes += object.getSize().value_or(0);
+  return bytes;
+}
+
+std::vector<KernelFacts>
+properties::analyzeModule(mlir::ModuleOp module, const Options &options,
+                          const SnippetProvider &snippets) {
+  std::vector<kern::FuncOp> kernels;
+  for (auto func : module.getOps<kern::FuncOp>())
+    if (func.isEntry() && !func.getBody().empty())
+      kernels.push_back(func);
+  llvm::sort(kernels, [](kern::FuncOp a, kern::FuncOp b) {
+    return a.getSymName() < b.getSymName();
+  });
+
+  std::vector<KernelFacts> result;
+  for (kern::FuncOp func : kernels) {
+    KernelFacts facts;
+    facts.name = func.getSymName().str();
+    facts.demangled = llvm::demangle(facts.name);
+    if (options.kernelFilter &&
+        !options.kernelFilter(facts.name, facts.demangled))
+      continue;
+    facts.sharedBytes = getStaticShared(module, func);
+
+    KernelContext kernel(func);
+    Detector detector(kernel, options.tier, snippets);
+    uint64_t numOps = 0;
+    if (options.maxOperations != 0)
+      for (mlir::Block &block : func.getBody())
+        numOps += block.getOperations().size();
+    if (options.maxOperations != 0 && numOps > options.maxOperations) {
+      for (const Property &property : getProperties()) {
+        Undecided entry;
+        entry.property = property.info.id;
+        entry.reason = "the kernel has " + std::to_string(numOps) +
+                       " operations, more than the limit of " +
+                       std::to_string(options.maxOperations);
+        entry.wouldDecide = "a higher limit";
+        entry.where.push_back(detector.getPlace(func.getLoc()));
+        facts.undecided.push_back(std::move(entry));
+      }
+      result.push_back(std::move(facts));
+      continue;
+    }
+
+    fillLoops(detector, facts);
+    if (kernel.getProvenance().getUnmodelled().empty())
+      facts.completeTiers.insert(options.tier);
+    for (const Property &property : getProperties()) {
+      property.detect(detector);
+      detector.finish(property.info.id, facts);
+    }
+    facts.normalize();
+    result.push_back(std::move(facts));
+  }
+  return result;
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Findings of one property in one kernel: facts, and near misses and undecided
+// claims grouped by their reason.
+
+#include "Engine/Detector.h"
+
+#include "d2k/Dialect/Kern/Location.h"
+
+#include "llvm/Support/Path.h"
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+
+/// Places listed for one finding; more add nothing for a reader.
+static constexpr size_t kMaxPlaces = 16;
+/// Places named in a sentence.
+static constexpr size_t kMaxNamed = 3;
+
+Judgement Judgement::nearMiss(std::string reason,
+                              llvm::ArrayRef<OpId> evidence) {
+  Judgement result;
+  result.verdict = Verdict::NearMiss;
+  result.reason = std::move(reason);
+  result.evidence.assign(evidence.begin(), evidence.end());
+  return result;
+}
+
+Judgement Judgement::undecided(std::string reason, std::string wouldDecide,
+                               llvm::ArrayRef<OpId> evidence) {
+  Judgement result = nearMiss(std::move(reason), evidence);
+  result.verdict = Verdict::Undecided;
+  result.wouldDecide = std::move(wouldDecide);
+  return result;
+}
+
+std::string properties::getTypeName(kern::ElementType type) {
+  return kern::stringifyElementType(type).str();
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+SourceLocation Detector::getPlace(mlir::Location loc) {
+  SourceLocation place;
+  mlir::FileLineColLoc ptx = kern::getPtxLocation(loc);
+  auto stack = kern::getSourceLocations(loc);
+  if (!stack.empty()) {
+    place.kind = LocationKind::Source;
+    place.file = stack[0].file.str();
+    place.line = stack[0].line;
+    place.column = stack[0].column;
+    if (ptx)
+      place.ptxLine = ptx.getLine();
+  } else if (ptx) {
+    place.kind = LocationKind::Ptx;
+    place.file = ptx.getFilename().str();
+    place.line = ptx.getLine();
+    place.column = ptx.getColumn();
+  }
+  if (snippets && place.line != 0)
+    place.snippet = snippets(place.file, place.line);
+  return place;
+}
+
+SourceLocation Detector::getPlace(OpId op) {
+  return getPlace(getIndex().getOp(op)->getLoc());
+}
+
+std::vector<SourceLocation> Detector::getPlaces(llvm::ArrayRef<OpId> ops) {
+  std::vector<SourceLocation> places;
+  for (OpId op : ops) {
+    SourceLocation place = getPlace(op);
+    bool known = llvm::any_of(places, [&](const SourceLocation &other) {
+      return other.file == place.file && other.line == place.line &&
+             other.kind == place.kind;
+    });
+    if (known)
+      continue;
+    if (places.size() == kMaxPlaces)
+      break;
+    places.push_back(std::move(place));
+  }
+  return places;
+}
+
+static std::string nameOf(const SourceLocation &place) {
+  if (place.line == 0)
+    return "an unknown line";
+  std::string line = std::to_string(place.line);
+  if (place.kind == LocationKind::Ptx)
+    return "PTX line " + line;
+  return llvm::sys::path::filename(place.file).str() + ":" + line;
+}
+
+std::string Detector::describe(OpId op) { return nameOf(getPlace(op)); }
+
+std::string Detector::describe(llvm::ArrayRef<OpId> ops) {
+  std::vector<SourceLocation> places = getPlaces(ops);
+  std::string text;
+  for (size_t i = 0; i < std::min(places.size(), kMaxNamed); ++i)
+    text += (i ? ", " : "") + nameOf(places[i]);
+  if (places.size() > kMaxNamed)
+    text += " and " + std::to_string(places.size() - kMaxNamed) + " more";
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Findings
+//===----------------------------------------------------------------------===//
+
+void Detector::addFact(AttributeMap attributes, OpId at,
+                       llvm::ArrayRef<OpId> where) {
+  Fact fact;
+  fact.attributes = std::move(attributes);
+  fact.tier = tier;
+  fact.tiers.insert(tier);
+  fact.inMain = Tristate::No;
+  if (at != kNone) {
+    const LoopNest &loops = kernel.getLoops();
+    uint32_t loop = loops.getInnermostWorking(getIndex().getBlockOf(at));
+    if (loop != kNone)
+      fact.loop = loops.getLoop(loop).id;
+    fact.inMain = getMainRegion().contains(at);
+  }
+  fact.where = getPlaces(where);
+  found.facts.push_back(std::move(fact));
+}
+
+void Detector::addFact(AttributeMap attributes, OpId op) {
+  addFact(std::move(attributes), op, op);
+}
+
+void Detector::addKernelFact(AttributeMap attributes) {
+  Fact fact;
+  fact.attributes = std::move(attributes);
+  fact.tier = tier;
+  fact.tiers.insert(tier);
+  fact.inMain = Tristate::No;
+  fact.where.push_back(getPlace(getFunc().getLoc()));
+  found.facts.push_back(std::move(fact));
+}
+
+void Detector::add(const Judgement &judgement, OpId op) {
+  std::string key =
+      std::to_string(unsigned(judgement.verdict)) + judgement.reason;
+  Group &group = groups[key];
+  group.judgement = judgement;
+  group.ops.push_back(op);
+}
+
+void Detector::addNearMiss(std::string sentence, llvm::ArrayRef<OpId> where) {
+  NearMiss miss;
+  miss.reason = std::move(sentence);
+  miss.where = getPlaces(where);
+  found.nearMisses.push_back(std::move(miss));
+}
+
+void Detector::addUndecided(std::string sentence, std::string wouldDecide,
+                            llvm::ArrayRef<OpId> where) {
+  Undecided entry;
+  entry.reason = std::move(sentence);
+  entry.wouldDecide = std::move(wouldDecide);
+  entry.where = getPlaces(where);
+  found.undecided.push_back(std::move(entry));
+}
+
+void Detector::conclude(const Judgement &judgement, AttributeMap attributes,
+                        OpId op) {
+  if (judgement.isProved())
+    addFact(std::move(attributes), op);
+  else
+    add(judgement, op);
+}
+
+void Detector::finish(llvm::StringRef property, FactSet &into) {
+  for (auto &[key, group] : groups) {
+    OpId first = group.ops.front();
+    std::string sentence;
+    if (auto inst =
+            llvm::dyn_cast<kern::InstOpInterface>(getIndex().getOp(first)))
+      sentence = "`" + inst.getMnemonic().str() + "` ";
+    sentence += "at " + describe(group.ops) + " " + group.judgement.reason;
+    llvm::SmallVector<OpId, 8> where(group.ops.begin(), group.ops.end());
+    llvm::append_range(where, group.judgement.evidence);
+    if (group.judgement.verdict == Judgement::Verdict::NearMiss)
+      addNearMiss(std::move(sentence), where);
+    else
+      addUndecided(std::move(sentence), group.judgement.wouldDecide, where);
+  }
+  groups.clear();
+  for (Fact &fact : found.facts) {
+    fact.property = property.str();
+    into.facts.push_back(std::move(fact));
+  }
+  for (NearMiss &miss : found.nearMisses) {
+    miss.property = property.str();
+    into.nearMisses.push_back(std::move(miss));
+  }
+  for (Undecided &entry : found.undecided) {
+    entry.property = property.str();
+    into.undecided.push_back(std::move(entry));
+  }
+  found = {};
+}

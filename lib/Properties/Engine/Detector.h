@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the file of a property is written against: the property's record, and a
+// Detector that gives it the analyses of one kernel, the judgements that
+// several properties share, and a place for its findings.
+//
+// Rules of the judgements. A claim about an operation is *proved* only when
+//   - the operation may run (reachable, its guard not constantly off),
+//   - what it works on comes from an input,
+//   - its result reaches an output as data, and
+//   - the output is not made in a rival way: no store of the kernel writes a
+//     dot product or matrix product that goes another way, nothing overwrites
+//     the result, nothing that is not modelled can write an output.
+// What plainly fails one of the first three is a near miss; whatever is unsure
+// is undecided. Judgements never claim more than that.
+
+#ifndef D2K_LIB_PROPERTIES_ENGINE_DETECTOR_H
+#define D2K_LIB_PROPERTIES_ENGINE_DETECTOR_H
+
+#include "d2k/Analysis/KernelContext.h"
+#include "d2k/Properties/Properties.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <map>
+
+namespace d2k::properties {
+
+using analysis::kNone;
+using analysis::OpId;
+using analysis::ValueId;
+
+/// Outcome of a judgement about an operation.
+struct Judgement {
+  enum class Verdict : uint8_t { Proved, NearMiss, Undecided };
+  Verdict verdict = Verdict::Proved;
+  /// For a near miss and an undecided claim, the rest of the sentence that
+  /// starts with the operation: "multiplies zeros, ...".
+  std::string reason;
+  std::string wouldDecide;
+  /// Operations that the reason speaks of.
+  llvm::SmallVector<OpId, 2> evidence;
+
+  static Judgement proved() { return {}; }
+  static Judgement nearMiss(std::string reason,
+                            llvm::ArrayRef<OpId> evidence = {});
+  static Judgement undecided(std::string reason, std::string wouldDecide,
+                             llvm::ArrayRef<OpId> evidence = {});
+  bool isProved() const { return verdict == Verdict::Proved; }
+  /// This when it is not proved, else `next()`.
+  template <typename Fn>
+  Judgement then(Fn next) const {
+    return isProved() ? next() : *this;
+  }
+};
+
+class Detector;
+
+/// One property: what it is, and how it is found in one kernel.
+struct Property {
+  PropertyInfo info;
+  void (*detect)(Detector &detector) = nullptr;
+};
+
+/// One kernel as a property sees it.
+class Detector {
+public:
+  Detector(analysis::KernelContext &kernel, Tier tier,
+           const SnippetProvider &snippets)
+      : kernel(kernel), tier(tier), snippets(snippets) {}
+
+  analysis::KernelContext &getKernel() { return kernel; }
+  kern::FuncOp getFunc() { return kernel.getFunc(); }
+  const analysis::KernelIndex &getIndex() { return kernel.getIndex(); }
+  const analysis::ConstantValues &getConstants() {
+    return kernel.getConstants();
+  }
+  const analysis::MemoryRoots &getMemory() { return kernel.getMemory(); }
+  const analysis::Provenance &getProvenance() { return kernel.getProvenance(); }
+  const analysis::MainRegion &getMainRegion() { return kernel.getMainRegion(); }
+  Tier getTier() const { return tier; }
+
+  /// Calls `fn(id, op)` for each operation of type `OpT`, dead ones included.
+  template <typename OpT, typename Fn>
+  void forEach(Fn fn) {
+    const analysis::KernelIndex &index = getIndex();
+    for (OpId id = 0; id < index.getNumOps(); ++id)
+      if (auto op = llvm::dyn_cast<OpT>(index.getOp(id)))
+        fn(id, op);
+  }
+
+  //===--- Judgements -----------------------------------------------------===//
+
+  /// Near miss when `op` never runs.
+  Judgement judgeRuns(OpId op);
+  /// Undecided when something that is not modelled may write an output.
+  Judgement judgeModelled();
+  /// Whether the outputs are made through `product`, without rival.
+  Judgement judgeSoleWay(analysis::ProductClass product);
+  /// Whether the outputs are made in one way, whatever it is.
+  Judgement judgeOneWay();
+  /// Judges how far a result reaches; `what` names it ("its result").
+  Judgement judgeReach(analysis::Reach reach, llvm::StringRef what);
+  /// Whether access number `access` reads something that comes from an input.
+  Judgement judgeInput(uint32_t access);
+  /// Whether what asynchronous copy access `access` writes is what is read
+  /// later, and how far it reaches.
+  Judgement judgeCopied(uint32_t access);
+
+  //===--- Findings -------------------------------------------------------===//
+
+  /// A fact at `op`, in its loop.
+  void addFact(AttributeMap attributes, OpId op);
+  /// A fact about several operations; loop and region are those of `at`, or
+  /// none when it is kNone.
+  void addFact(AttributeMap attributes, OpId at, llvm::ArrayRef<OpId> where);
+  /// A fact about the kernel as a whole.
+  void addKernelFact(AttributeMap attributes);
+  /// A near miss or undecided claim about `op`: the sentence is the
+  /// instruction and its lines, then `judgement.reason`. Claims with the same
+  /// reason become one.
+  void add(const Judgement &judgement, OpId op);
+  /// The same with the whole sentence given.
+  void addNearMiss(std::string sentence, llvm::ArrayRef<OpId> where);
+  void addUndecided(std::string sentence, std::string wouldDecide,
+                    llvm::ArrayRef<OpId> where);
+  /// A fact when proved, else `add`.
+  void conclude(const Judgement &judgement, AttributeMap attributes, OpId op);
+
+  /// "gemm.cu:58", or "PTX line 120" without line information.
+  std::string describe(OpId op);
+  /// "gemm.cu:58, :61 and 3 more".
+  std::string describe(llvm::ArrayRef<OpId> ops);
+  SourceLocation getPlace(mlir::Location loc);
+  SourceLocation getPlace(OpId op);
+
+  /// Moves the findings under the name of `property` into `into`.
+  void finish(llvm::StringRef property, FactSet &into);
+
+private:
+  struct Group {
+    Judgement judgement;
+    llvm::SmallVector<OpId, 4> ops;
+  };
+  std::vector<SourceLocation> getPlaces(llvm::ArrayRef<OpId> ops);
+  /// Ordinary stores of unprocessed input data to `object`.
+  llvm::ArrayRef<uint32_t> getPlainStores(analysis::ObjectId object);
+
+  analysis::KernelContext &kernel;
+  Tier tier;
+  const SnippetProvider &snippets;
+  FactSet found;
+  std::map<std::string, Group> groups;
+  std::optional<Judgement> oneWay, modelled;
+  std::map<analysis::ProductClass, Judgement> soleWay;
+  std::map<analysis::ObjectId, std::vector<uint32_t>> plainStores;
+};
+
+/// All properties of this library, in the order of their files.
+const std::vector<Property> &getProperties();
+
+/// The spelling of an element type in attributes: "bf16", "f32".
+std::string getTypeName(kern::ElementType type);
+
+} // namespace d2k::properties
+
+#endif // D2K_LIB_PROPERTIES_ENGINE_DETECTOR_H

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// tensor_core: matrix instructions that make the output out of inputs.
+
+#include "Engine/Detector.h"
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+
+namespace {
+/// What one matrix instruction computes; empty where it is not known.
+struct Description {
+  kern::MatrixShape shape;
+  std::string a, b, acc;
+};
+} // namespace
+
+static ProductClass classOf(kern::MatrixFamily family) {
+  switch (family) {
+  case kern::MatrixFamily::Wmma:
+    return ProductClass::Wmma;
+  case kern::MatrixFamily::MmaSync:
+    return ProductClass::MmaSync;
+  case kern::MatrixFamily::Wgmma:
+    return ProductClass::Wgmma;
+  case kern::MatrixFamily::Tcgen05:
+    return ProductClass::Tcgen05;
+  }
+  return ProductClass::MmaSync;
+}
+
+/// Element type of A or B by its code in the instruction descriptor (PTX ISA,
+/// tcgen05 "Instruction descriptor": bits 7-9 and 10-12).
+static std::string decodeInput(llvm::StringRef kind, unsigned code) {
+  if (kind == "f16")
+    return code == 0 ? "f16" : code == 1 ? "bf16" : "";
+  if (kind == "tf32")
+    return "tf32";
+  if (kind == "i8")
+    return code == 0 ? "u8" : code == 1 ? "s8" : "";
+  if (kind == "f8f6f4" || kind == "mxf8f6f4")
+    switch (code) {
+    case 0:
+      return "e4m3";
+    case 1:
+      return "e5m2";
+    case 3:
+      return "e2m3";
+    case 4:
+      return "e3m2";
+    case 5:
+      return "e2m1";
+    default:
+      return "";
+    }
+  if (kind == "mxf4" || kind == "mxf4nvf4")
+    return "e2m1";
+  return "";
+}
+
+/// K of one tcgen05.mma in elements: 32 bytes of A, 64 of a sparse one (PTX
+/// ISA, "Matrix shape" of tcgen05).
+static int64_t getDepth(llvm::StringRef kind, bool sparse) {
+  int64_t k = kind == "tf32"                                           ? 8
+              : kind == "f16"                                          ? 16
+              : kind == "f8f6f4" || kind == "i8" || kind == "mxf8f6f4" ? 32
+              : kind == "mxf4" || kind == "mxf4nvf4"                   ? 64
+                                                                       : 0;
+  return sparse ? 2 * k : k;
+}
+
+static void decodeTensorMemory(Detector &detector, kern::TmemMmaOp op,
+                               Description &result) {
+  llvm::StringRef kind = op.getInputKind();
+  bool scaled = op.getScaling() != kern::ScaleKind::None;
+  // Kinds that name a single type.
+  if (kind == "tf32" || kind == "mxf4" || kind == "mxf4nvf4")
+    result.a = result.b = decodeInput(kind, 0);
+  if (scaled || kind == "tf32")
+    result.acc = "f32"; // The only accumulator type of these kinds.
+  if (kind == "i8")
+    result.acc = "s32";
+  // The descriptor follows the address of the sparsity metadata.
+  unsigned at = op.getSparse() ? 1 : 0;
+  if (op.getExtra().size() <= at)
+    return;
+  std::optional<uint64_t> word =
+      detector.getConstants().get(detector.getIndex().getId(op.getExtra()[at]));
+  if (!word)
+    return;
+  auto field = [&](unsigned low, unsigned bits) {
+    return unsigned(*word >> low & ((1u << bits) - 1));
+  };
+  result.a = decodeInput(kind, field(7, 3));
+  result.b = decodeInput(kind, field(10, 3));
+  if (!scaled) {
+    static constexpr const char *types[] = {"f16", "f32", "s32", ""};
+    result.acc = types[field(4, 2)];
+  }
+  result.shape.n = int64_t(field(17, 6)) << 3;
+  result.shape.m = int64_t(field(24, 5)) << 4;
+  result.shape.k = getDepth(kind, op.getSparse());
+  // Bit 31 of a mxf4 descriptor selects K = 96 instead of 64.
+  if ((kind == "mxf4" || kind == "mxf4nvf4") && field(31, 1))
+    result.shape.k = op.getSparse() ? 192 : 96;
+}
+
+static void detect(Detector &detector) {
+  detector.forEach<kern::MatrixProductOpInterface>(
+      [&](OpId id, kern::MatrixProductOpInterface op) {
+        ProductClass product = classOf(op.getMatrixFamily());
+        const Provenance &provenance = detector.getProvenance();
+        Judgement judgement =
+            detector.judgeRuns(id)
+                .then([&] {
+                  auto [a, b] = provenance.getProductOperands(id);
+                  if (!a.empty() && !b.empty())
+                    return Judgement::proved();
+                  std::string operand = a.empty() && b.empty() ? "A and B are"
+                                        : a.empty()            ? "A is"
+                                                               : "B is";
+                  if (provenance.areProductOperandsUnknown(id))
+                    return Judgement::undecided(
+                        "multiplies what may be no input: " + operand +
+                            " read from memory whose origin is not known",
+                        "addresses whose origin can be followed, or machine "
+                        "code of the kernel");
+                  return Judgement::nearMiss(
+                      "multiplies no input data: " + operand +
+                      " made from constants only");
+                })
+                .then([&] {
+                  return detector.judgeReach(provenance.getProductReach(id),
+                                             "its result");
+                })
+                .then([&] { return detector.judgeSoleWay(product); });
+        Description description;
+        description.shape = op.getShape();
+        auto type = [](kern::ElementType element) {
+          return element == kern::ElementType::NONE ? std::string()
+                                                    : getTypeName(element);
+        };
+        description.a = type(op.getAElement());
+        description.b = type(op.getBElement());
+        description.acc = type(op.getAccElement());
+        AttributeMap attributes;
+        if (auto tensor = llvm::dyn_cast<kern::TmemMmaOp>(op.getOperation())) {
+          decodeTensorMemory(detector, tensor, description);
+          attributes["cta_group"] = int64_t(tensor.getCtaGroup());
+        }
+        attributes["family"] =
+            kern::stringifyMatrixFamily(op.getMatrixFamily()).str();
+        if (description.shape.m && description.shape.n && description.shape.k)
+          attributes["shape"] = "m" + std::to_string(description.shape.m) +
+                                "n" + std::to_string(description.shape.n) +
+                                "k" + std::to_string(description.shape.k);
+        if (!description.a.empty())
+          attributes["a"] = description.a;
+        if (!description.b.empty())
+          attributes["b"] = description.b;
+        if (!description.acc.empty())
+          attributes["acc"] = description.acc;
+        attributes["sparse"] = op.isSparseProduct();
+        attributes["block_scaled"] = op.getScaling() != kern::ScaleKind::None;
+        detector.conclude(judgement, std::move(attributes), id);
+      });
+}
+
+namespace d2k::properties {
+Property makeTensorCore() {
+  PropertyInfo info;
+  info.id = "tensor_core";
+  info.group = 'B';
+  info.summary =
+      "matrix instructions multiply two operands that come from inputs, and "
+      "their result is what reaches the output; an output that is also made by "
+      "another product is undecided, a product of constants or an unused one a "
+      "near miss";
+  info.attributes = {
+      {"family",
+       AttrType::String,
+       {"wmma", "mma_sync", "wgmma", "tcgen05"},
+       "instruction family"},
+      {"shape",
+       AttrType::String,
+       {},
+       "shape of one instruction, m64n256k16; not known for tcgen05 with a "
+       "run-time descriptor"},
+      {"a", AttrType::String, {}, "element type of A: bf16, e4m3, tf32, ..."},
+      {"b", AttrType::String, {}, "element type of B"},
+      {"acc", AttrType::String, {}, "element type of the accumulator"},
+      {"sparse", AttrType::Boolean, {}, "A is structured sparse"},
+      {"block_scaled",
+       AttrType::Boolean,
+       {},
+       "the instruction scales blocks of its operands"},
+      {"cta_group",
+       AttrType::Integer,
+       {},
+       "blocks that share one product; tcgen05 only"}};
+  info.decidingTiers = {Tier::Ptx, Tier::Sass};
+  info.detectorTiers = {Tier::Ptx};
+  return {info, detect};
+}
+} // namespace d2k::properties

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// vector_global_access: wide loads and stores of global memory by each thread.
+
+#include "Engine/Detector.h"
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+
+namespace {
+/// One global load or store that moves data.
+struct Access {
+  OpId op;
+  int64_t bytes;
+  Judgement judgement;
+};
+
+/// How often an access runs: loops of unknown trip count around it, and the
+/// product of the known trip counts.
+struct Weight {
+  std::vector<uint32_t> unknownLoops;
+  double known = 1;
+};
+} // namespace
+
+static Weight getWeight(Detector &detector, OpId op) {
+  const LoopNest &loops = detector.getKernel().getLoops();
+  Weight weight;
+  uint32_t loop = loops.getInnermost(detector.getIndex().getBlockOf(op));
+  for (; loop != kNone; loop = loops.getLoop(loop).parent) {
+    if (std::optional<int64_t> trip = loops.getLoop(loop).trip)
+      weight.known *= double(*trip);
+    else
+      weight.unknownLoops.push_back(loop);
+  }
+  return weight;
+}
+
+/// Fraction of the bytes of `accesses` moved `bytes` at a time; nothing when it
+/// depends on trip counts that are not known.
+static std::optional<double> getShare(Detector &detector,
+                                      llvm::ArrayRef<const Access *> accesses,
+                                      int64_t bytes) {
+  double all = 0, wide = 0;
+  std::optional<Weight> first;
+  bool sameWidth = true, comparable = true;
+  for (const Access *access : accesses) {
+    sameWidth &= access->bytes == bytes;
+    Weight weight = getWeight(detector, access->op);
+    if (!first)
+      first = weight;
+    comparable &= weight.unknownLoops == first->unknownLoops;
+    double moved = double(access->bytes) * weight.known;
+    all += moved;
+    wide += access->bytes == bytes ? moved : 0;
+  }
+  if (sameWidth)
+    return 1.0;
+  if (!comparable || all == 0)
+    return std::nullopt;
+  return wide / all;
+}
+
+static void report(Detector &detector, llvm::StringRef direction,
+                   llvm::ArrayRef<Access> accesses) {
+  // Shares are over the main region, or over the whole kernel where the main
+  // region has no access of this direction.
+  llvm::SmallVector<const Access *> main, all;
+  bool unknownRegion = false;
+  for (const Access &access : accesses) {
+    all.push_back(&access);
+    Tristate inside = detector.getMainRegion().contains(access.op);
+    unknownRegion |= inside == Tristate::Unknown;
+    if (inside == Tristate::Yes)
+      main.push_back(&access);
+  }
+  llvm::ArrayRef<const Access *> scope = main.empty() ? all : main;
+  // An access that cannot be judged may belong to the bytes or not.
+  bool sure = llvm::all_of(
+      scope, [](const Access *access) { return access->judgement.isProved(); });
+  for (const Access &access : accesses) {
+    if (access.bytes < 8)
+      continue;
+    AttributeMap attributes;
+    attributes["direction"] = direction.str();
+    attributes["bytes"] = access.bytes;
+    if (sure &&
+        !(unknownRegion && main.empty() && !all.empty() &&
+          detector.getMainRegion().getKind() == MainRegion::Kind::Loops))
+      if (std::optional<double> share = getShare(detector, scope, access.bytes))
+        attributes["share"] = *share;
+    detector.conclude(access.judgement, std::move(attributes), access.op);
+  }
+}
+
+static void detect(Detector &detector) {
+  const KernelIndex &index = detector.getIndex();
+  const Provenance &provenance = detector.getProvenance();
+  const MemoryRoots &memory = detector.getMemory();
+  std::vector<Access> loads, stores;
+  detector.forEach<kern::LoadOp>([&](OpId id, kern::LoadOp op) {
+    llvm::ArrayRef<AccessInfo> accesses = memory.getAccessesOf(id);
+    if (accesses.empty() || !accesses[0].isGlobal() ||
+        !accesses[0].access.bytes)
+      return;
+    Reach reach = Reach::None;
+    for (uint32_t i = 0; i < index.getNumResults(id); ++i)
+      reach =
+          std::max(reach, provenance.getReach(index.getFirstResult(id) + i));
+    // Tables of indices and pointers steer; they are no data.
+    if (reach == Reach::Control)
+      return;
+    Access access{id, int64_t(*accesses[0].access.bytes), {}};
+    access.judgement =
+        detector.judgeInput(memory.getFirstAccess(id))
+            .then([&] { return detector.judgeReach(reach, "what it loads"); })
+            .then([&] { return detector.judgeOneWay(); });
+    loads.push_back(std::move(access));
+  });
+  detector.forEach<kern::StoreOp>([&](OpId id, kern::StoreOp op) {
+    llvm::ArrayRef<AccessInfo> accesses = memory.getAccessesOf(id);
+    if (accesses.empty() || !accesses[0].isGlobal() ||
+        !accesses[0].access.bytes)
+      return;
+    Terms terms;
+    bool unknown = false;
+    for (mlir::Value value : op.getValues()) {
+      terms = terms | provenance.getTerms(index.getId(value));
+      unknown |= provenance.isUnknown(index.getId(value));
+    }
+    // Flags, counters and fills are no data.
+    if (terms.empty() && !unknown)
+      return;
+    Access access{id, int64_t(*accesses[0].access.bytes), {}};
+    access.judgement = detector.judgeOneWay();
+    if (terms.empty())
+      access.judgement = Judgement::undecided(
+          "stores values whose origin is not known",
+          "machine code of the kernel, in which calls are resolved");
+    stores.push_back(std::move(access));
+  });
+  report(detector, "load", loads);
+  report(detector, "store", stores);
+}
+
+namespace d2k::properties {
+Property makeVectorGlobalAccess() {
+  PropertyInfo info;
+  info.id = "vector_global_access";
+  info.group = 'A';
+  info.summary =
+      "each thread loads input data, or stores results, 8, 16 or 32 bytes at a "
+      "time; copies that bypass registers are async_copy, and tables of "
+      "indices "
+      "are no data";
+  info.attributes = {
+      {"direction", AttrType::String, {"load", "store"}, "load or store"},
+      {"bytes", AttrType::Integer, {}, "bytes of one access: 8, 16 or 32"},
+      {"share",
+       AttrType::Real,
+       {},
+       "fraction of the bytes of this direction moved at this width, in the "
+       "main region, or in the kernel when the main region has none; not known "
+       "when it depends on trip counts that are not constant"}};
+  info.decidingTiers = {Tier::Sass, Tier::Ptx};
+  info.detectorTiers = {Tier::Ptx};
+  return {info, detect};
+}
+} // namespace d2k::properties
