@@ -57,6 +57,7 @@ void MainRegion::findProducts() {
       continue;
     switch (arith.getKind()) {
     case kern::ArithKind::Fma:
+    case kern::ArithKind::Mul:
     case kern::ArithKind::MulLo:
     case kern::ArithKind::MadLo:
     case kern::ArithKind::Dp2a:

@@ -469,6 +469,7 @@ void Provenance::compileOp(OpId id) {
       node.a = values_(inputs.take_front(1));
       node.b = values_(inputs.drop_front(1));
       break;
+    case ArithKind::Mul:
     case ArithKind::MulLo:
     case ArithKind::MulHi:
     case ArithKind::MulWide:

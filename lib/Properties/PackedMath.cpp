@@ -18,6 +18,7 @@ static bool isArithmetic(kern::ArithKind kind) {
   switch (kind) {
   case kern::ArithKind::Add:
   case kern::ArithKind::Sub:
+  case kern::ArithKind::Mul:
   case kern::ArithKind::MulLo:
   case kern::ArithKind::Fma:
   case kern::ArithKind::Min:
