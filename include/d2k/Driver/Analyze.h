@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From files to facts: finds out what the inputs are, compiles what has to be
+// compiled, reads each tier, and runs the property detectors. What comes out is
+// the model that rubrics and reports read.
+
+#ifndef D2K_DRIVER_ANALYZE_H
+#define D2K_DRIVER_ANALYZE_H
+
+#include "d2k/Fact/Fact.h"
+#include "d2k/Support/Failure.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace d2k {
+
+/// Who makes PTX from CUDA source.
+enum class PtxCompiler : uint8_t {
+  /// nvcc where there is one, else an error.
+  Nvcc,
+  /// Nobody: only PTX that is handed in is read.
+  None,
+};
+
+/// One run of the analyser: all inputs together are one submission.
+struct AnalyzeRequest {
+  /// `.cu` files, `.ptx` files, or folders that hold them.
+  std::vector<std::string> inputs;
+  /// Target, when the user named one. PTX has its own; it must agree.
+  std::optional<std::string> arch;
+  /// Target of sources when the user named none.
+  std::string defaultArch = "sm_100a";
+  PtxCompiler compiler = PtxCompiler::Nvcc;
+  /// PTX that stands for the one source input.
+  std::optional<std::string> withPtx;
+  /// Folders searched for headers when compiling.
+  std::vector<std::string> includeDirectories;
+  /// Flags for nvcc.
+  std::vector<std::string> compilerFlags;
+  /// Skips kernels for which it returns false; empty means none.
+  std::function<bool(const std::string &mangled, const std::string &demangled)>
+      kernelFilter;
+  /// Read the PTX tier (the only one that this version reads).
+  bool readPtx = true;
+};
+
+/// What analyze returns.
+struct AnalyzeOutcome {
+  Analysis analysis;
+  /// The kern modules, one an input, when asked for (keepKern).
+  std::vector<std::string> kern;
+  /// Remarks of the front end: what it did not know, one an entry.
+  std::vector<std::string> remarks;
+};
+
+/// Analyses \p request. With \p keepKern the textual IR is returned as well.
+/// Fails with kind Input when an input cannot be read, parsed or compiled, with
+/// kind Usage when inputs and options contradict each other, with kind
+/// Environment when a tool is missing.
+Result<AnalyzeOutcome> analyze(const AnalyzeRequest &request,
+                               bool keepKern = false);
+
+} // namespace d2k
+
+#endif // D2K_DRIVER_ANALYZE_H

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Options.h"
+
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Option/ArgList.h"
+#include "llvm/Option/OptTable.h"
+#include "llvm/Option/Option.h"
+#include "llvm/Support/Regex.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+
+using namespace d2k;
+using namespace llvm::opt;
+
+namespace {
+enum ID {
+  OPT_INVALID = 0,
+#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
+#include "Opts.inc"
+#undef OPTION
+};
+
+#define OPTTABLE_STR_TABLE_CODE
+#include "Opts.inc"
+#undef OPTTABLE_STR_TABLE_CODE
+
+#define OPTTABLE_PREFIXES_TABLE_CODE
+#include "Opts.inc"
+#undef OPTTABLE_PREFIXES_TABLE_CODE
+
+constexpr OptTable::Info kInfos[] = {
+#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
+#include "Opts.inc"
+#undef OPTION
+};
+
+class Options : public GenericOptTable {
+public:
+  Options() : GenericOptTable(OptionStrTable, OptionPrefixesTable, kInfos) {}
+};
+} // namespace
+
+/// The targets that architecture.md names; a letter may follow the number.
+static bool isTarget(llvm::StringRef arch) {
+  static llvm::Regex pattern("^sm_(8[0-9]|9[0-9]|1[0-2][0-9])[af]?$");
+  return pattern.match(arch);
+}
+
+static tl::unexpected<Failure> usage(std::string message) {
+  return fail(FailureKind::Usage, std::move(message));
+}
+
+/// Applies `--tiers`; naming a tier that this version cannot read is no error,
+/// the report says that it is unavailable.
+static Result<void> readTiers(llvm::StringRef list, AnalyzeRequest &request) {
+  llvm::SmallVector<llvm::StringRef> names;
+  list.split(names, ',');
+  request.readPtx = false;
+  for (llvm::StringRef name : names) {
+    if (name == "ptx")
+      request.readPtx = true;
+    else if (name != "source" && name != "sass")
+      return usage("--tiers: unknown tier '" + name.str() +
+                   "'; expected source, ptx or sass, separated by commas");
+  }
+  return {};
+}
+
+static Result<void> readKernelFilter(llvm::StringRef pattern,
+                                     AnalyzeRequest &request) {
+  auto regex = std::make_shared<llvm::Regex>(pattern);
+  std::string error;
+  if (!regex->isValid(error))
+    return usage("--kernel: '" + pattern.str() +
+                 "' is no regular expression: " + error);
+  request.kernelFilter = [regex](const std::string &mangled,
+                                 const std::string &demangled) {
+    return regex->match(mangled) || regex->match(demangled);
+  };
+  return {};
+}
+
+Result<AnalyzeOptions> d2k::parseOptions(int argc, const char *const *argv) {
+  Options table;
+  unsigned missingIndex = 0, missingCount = 0;
+  InputArgList args =
+      table.ParseArgs(llvm::ArrayRef(argv, argc), missingIndex, missingCount);
+  if (missingCount)
+    return usage(std::string(args.getArgString(missingIndex)) +
+                 " needs a value");
+  for (const Arg *arg : args.filtered(OPT_UNKNOWN)) {
+    std::string spelling = arg->getAsString(args), nearest;
+    std::string hint = "; see --help";
+    if (table.findNearest(spelling, nearest) <= 2)
+      hint = "; did you mean " + nearest + "?";
+    return usage("unknown option " + spelling + hint);
+  }
+
+  AnalyzeOptions options;
+  if (args.hasArg(OPT_help)) {
+    options.mode = AnalyzeOptions::Mode::Help;
+    return options;
+  }
+  if (args.hasArg(OPT_version)) {
+    options.mode = AnalyzeOptions::Mode::Version;
+    return options;
+  }
+  if (const Arg *arg = args.getLastArg(OPT_color)) {
+    auto mode = llvm::StringSwitch<std::optional<ColorMode>>(arg->getValue())
+                    .Case("auto", ColorMode::Auto)
+                    .Case("always", ColorMode::Always)
+                    .Case("never", ColorMode::Never)
+                    .Default(std::nullopt);
+    if (!mode)
+      return usage("--color: expected auto, always or never, found '" +
+                   std::string(arg->getValue()) + "'");
+    options.color = *mode;
+  }
+  if (const Arg *arg = args.getLastArg(OPT_o))
+    options.output = arg->getValue();
+  if (const Arg *arg =
+          args.getLastArg(OPT_list_properties, OPT_list_properties_as)) {
+    options.mode = AnalyzeOptions::Mode::ListProperties;
+    if (arg->getOption().matches(OPT_list_properties_as))
+      options.listFormat = arg->getValue();
+    if (options.listFormat != "text" && options.listFormat != "json" &&
+        options.listFormat != "markdown")
+      return usage("--list-properties: expected text, json or markdown, found "
+                   "'" +
+                   options.listFormat + "'");
+    return options;
+  }
+
+  options.request.inputs = args.getAllArgValues(OPT_INPUT);
+  if (!options.request.inputs.empty() && options.request.inputs[0] == "lint") {
+    if (options.request.inputs.size() > 1)
+      return usage("lint takes no inputs: it checks all rubrics, guidance and "
+                   "tasks");
+    options.mode = AnalyzeOptions::Mode::Lint;
+    return options;
+  }
+  if (options.request.inputs.empty())
+    return usage("no input; name a .cu or .ptx file, or a folder, or see "
+                 "--help");
+
+  if (const Arg *arg = args.getLastArg(OPT_arch)) {
+    llvm::StringRef arch = arg->getValue();
+    if (!isTarget(arch))
+      return usage("--arch: '" + arch.str() +
+                   "' is no target; expected sm_80 to sm_120a");
+    options.request.arch = arch.str();
+  }
+  if (const Arg *arg = args.getLastArg(OPT_tiers))
+    if (Result<void> read = readTiers(arg->getValue(), options.request); !read)
+      return forwardFailure(std::move(read));
+  if (const Arg *arg = args.getLastArg(OPT_kernel))
+    if (Result<void> read = readKernelFilter(arg->getValue(), options.request);
+        !read)
+      return forwardFailure(std::move(read));
+  if (const Arg *arg = args.getLastArg(OPT_compiler)) {
+    llvm::StringRef who = arg->getValue();
+    if (who == "none")
+      options.request.compiler = PtxCompiler::None;
+    else if (who != "auto" && who != "nvcc")
+      return usage("--compiler: expected auto, nvcc or none, found '" +
+                   who.str() + "'");
+  }
+  if (const Arg *arg = args.getLastArg(OPT_format)) {
+    auto format =
+        llvm::StringSwitch<std::optional<OutputFormat>>(arg->getValue())
+            .Case("text", OutputFormat::Text)
+            .Case("json", OutputFormat::Json)
+            .Case("mlir", OutputFormat::Mlir)
+            .Default(std::nullopt);
+    if (!format)
+      return usage("--format: expected text, json or mlir, found '" +
+                   std::string(arg->getValue()) + "'");
+    options.format = *format;
+  }
+  auto value = [&](OptSpecifier id) -> std::optional<std::string> {
+    if (const Arg *arg = args.getLastArg(id))
+      return std::string(arg->getValue());
+    return std::nullopt;
+  };
+  options.task = value(OPT_task);
+  options.rubric = value(OPT_rubric);
+  options.baseline = value(OPT_baseline);
+  options.request.withPtx = value(OPT_with_ptx);
+  options.facts = args.hasArg(OPT_facts);
+  if (std::optional<std::string> text = value(OPT_fail_under)) {
+    double limit = 0;
+    if (llvm::StringRef(*text).getAsDouble(limit) || !std::isfinite(limit) ||
+        limit < 0 || limit > 100)
+      return usage("--fail-under: expected a score from 0 to 100, found '" +
+                   *text + "'");
+    options.failUnder = limit;
+  }
+  options.request.compilerFlags = args.getAllArgValues(OPT_DASH_DASH);
+
+  if (options.failUnder && !options.task && !options.rubric)
+    return usage("--fail-under needs a score; add --task or --rubric");
+  if (options.format == OutputFormat::Mlir && (options.task || options.rubric))
+    return usage("--format mlir prints the IR, not a score; leave out --task "
+                 "and --rubric");
+  return options;
+}
+
+std::string d2k::getHelp() {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  Options().printHelp(
+      stream,
+      "d2k-analyze [options] INPUT... [-- compiler flags]\n"
+      "       d2k-analyze lint",
+      "which design a GPU kernel really implements, proved from its code");
+  stream << "\nINPUT: a .cu file, a .ptx file, or a folder that holds some.\n"
+            "Exit status: 0 done, 1 below --fail-under or lint found faults, "
+            "2 bad usage,\n3 an input could not be analysed, 4 a needed tool "
+            "is missing or broken.\n";
+  return text;
+}
