@@ -15,7 +15,7 @@
 #include "d2k/Task/EntryHeader.h"
 #include "d2k/Task/Task.h"
 
-#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
