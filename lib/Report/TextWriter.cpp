@@ -70,23 +70,30 @@ TextWriter &TextWriter::heading(std::string_view text) {
 
 TextWriter &TextWriter::places(size_t indent,
                                const std::vector<SourceLocation> &where) {
-  size_t shown = std::min<size_t>(where.size(), options.maxPlaces);
+  // Several instructions of one source line are one place to a reader.
+  std::vector<const SourceLocation *> distinct;
+  for (const SourceLocation &place : where)
+    if (distinct.empty() ||
+        describePlace(*distinct.back()) != describePlace(place))
+      distinct.push_back(&place);
+  size_t shown = std::min<size_t>(distinct.size(), options.maxPlaces);
   // A rest of one place takes as much room as the place itself.
-  if (where.size() == shown + 1)
+  if (distinct.size() == shown + 1)
     ++shown;
   for (size_t i = 0; i < shown; ++i) {
+    const SourceLocation &place = *distinct[i];
     pad(indent);
-    add(describePlace(where[i]), Style::Cyan);
-    if (!where[i].snippet.empty()) {
+    add(describePlace(place), Style::Cyan);
+    if (!place.snippet.empty()) {
       size_t room =
           options.width > column + 12 ? options.width - column - 2 : 10;
-      add("  ").add(shorten(where[i].snippet, room), Style::Dim);
+      add("  ").add(shorten(place.snippet, room), Style::Dim);
     }
     end();
   }
-  if (shown < where.size())
+  if (shown < distinct.size())
     pad(indent)
-        .add("and " + std::to_string(where.size() - shown) + " more places",
+        .add("and " + std::to_string(distinct.size() - shown) + " more places",
              Style::Dim)
         .end();
   return *this;
