@@ -246,8 +246,8 @@ Judgement Detector::judgeCopied(uint32_t access) {
       // Other roles read without the copy ever leading to them; only a reader
       // that always comes first sees nothing of it.
       BlockId there = index.getBlockOf(other.op);
-      bool before = there == block ? other.op < info.op
-                                   : dominance.reaches(there, block);
+      bool before =
+          there == block ? other.op < info.op : dominance.reaches(there, block);
       bool after = (there == block && other.op > info.op) ||
                    dominance.reaches(block, there);
       isRead = after || !before;
