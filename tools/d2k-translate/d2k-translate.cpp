@@ -52,10 +52,7 @@ static cl::opt<bool>
           cl::desc("Print errors only, not remarks about unknown opcodes, "
                    "modifiers and directives"));
 
-static cl::opt<bool> printStatistics(
-    "statistics", cl::cat(category),
-    cl::desc("Print what was translated, and what became opaque, to the "
-             "standard error (with --ptx-to-kern)"));
+static bool printStatistics = false;
 
 static constexpr int kUsage = 2;
 static constexpr int kBadInput = 3;
@@ -79,8 +76,9 @@ static void print(const LiftStatistics &statistics) {
      << "\nblock arguments: " << statistics.blockArguments
      << "\ninstructions: " << statistics.instructions
      << "\nunreachable: " << statistics.unreachable
-     << "\noperations: " << statistics.operations
-     << "\nopaque: " << statistics.opaque << '\n';
+     << "\noperations: " << statistics.operations << '\n'
+     << statistics.opaque << " opaque of " << statistics.instructions
+     << " instructions\n";
   for (const auto &[mnemonic, count] : statistics.opaqueByMnemonic)
     os << "opaque " << mnemonic << ": " << count << '\n';
 }
@@ -143,6 +141,13 @@ static int translatePTX(llvm::SourceMgr &sourceMgr) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  // LLVM has a --stats of its own, which counts what its passes do.
+  if (cl::Option *option = cl::getRegisteredOptions().lookup("stats"))
+    option->setArgStr("llvm-stats");
+  cl::opt<bool, /*ExternalStorage=*/true> statistics(
+      "stats", cl::location(printStatistics), cl::cat(category),
+      cl::desc("Print what was translated, and what became opaque, to the "
+               "standard error (with --ptx-to-kern)"));
   // For --mlir-print-debuginfo.
   mlir::registerAsmPrinterCLOptions();
   cl::HideUnrelatedOptions(category);
