@@ -161,6 +161,16 @@ LogicalResult FunctionLifter::findBlocks() {
     if (!item.decoded->isControl && !isNoReturn(item))
       continue;
     isLeader[i + 1] = true;
+    if (item.decoded->isControl &&
+        (item.instruction->operands.size() < item.decoded->minOperands ||
+         item.instruction->operands.size() > item.decoded->maxOperands)) {
+      isBroken = true;
+      emitError(module.locate(item.instruction->loc, item.source))
+          << "'" << item.decoded->spelling.getValue() << "' takes "
+          << item.decoded->minOperands << " operands, not "
+          << item.instruction->operands.size();
+      continue;
+    }
     OpcodeClass kind = ptx::getClass(item.instruction->opcode());
     if (kind == OpcodeClass::Branch) {
       isLeader[positionOf(item.instruction->operands[0], item)] = true;
@@ -455,22 +465,43 @@ void FunctionLifter::setGuard(const ptx::Instruction &instruction) {
   isGuardNegated = instruction.isGuardNegated;
 }
 
+/// True when each operand that \p decoded writes can be written.
+static bool areTargets(const ptx::Instruction &instruction,
+                       const Decoded &decoded) {
+  for (unsigned i = 0; i < decoded.numWrites && i < instruction.operands.size();
+       ++i)
+    switch (instruction.operands[i].kind) {
+    case OperandKind::Register:
+    case OperandKind::Vector:
+    case OperandKind::Pair:
+    case OperandKind::Sink:
+    case OperandKind::Address:
+      break;
+    default:
+      return false;
+    }
+  return true;
+}
+
 void FunctionLifter::liftItem(const Item &item) {
   const ptx::Instruction &instruction = *item.instruction;
   const Decoded &decoded = *item.decoded;
   loc = module.locate(instruction.loc, item.source);
   currentDecoded = &decoded;
+  isMisfit = false;
   setGuard(instruction);
-  operands.clear();
-  resultVariables.clear();
-  resultTypes.clear();
+  auto clear = [&] {
+    operands.clear();
+    resultVariables.clear();
+    resultTypes.clear();
+  };
+  clear();
   size_t count = instruction.operands.size();
   if (!decoded.isOpaque && count >= decoded.minOperands &&
-      count <= decoded.maxOperands && decoded.lift(*this, instruction, decoded))
+      count <= decoded.maxOperands && areTargets(instruction, decoded) &&
+      decoded.lift(*this, instruction, decoded) && !isMisfit)
     return;
-  operands.clear();
-  resultVariables.clear();
-  resultTypes.clear();
+  clear();
   liftOpaque(instruction, decoded);
 }
 

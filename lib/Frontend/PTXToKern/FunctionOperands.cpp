@@ -293,6 +293,8 @@ void FunctionLifter::addResults(const ptx::Operand &operand, IntegerType sink) {
   }
   if (operand.is(OperandKind::Sink))
     return addSink(sink);
+  if (operand.is(OperandKind::Address))
+    return;
   for (const ptx::Operand &element : operand.elements())
     addResults(element, sink);
 }

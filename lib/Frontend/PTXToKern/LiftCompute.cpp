@@ -80,7 +80,7 @@ static bool liftVideo(FunctionLifter &lifter,
                    lifter.operands);
   Operation *op = lifter.finish<kern::ArithOp>(
       properties, {static_cast<int32_t>(lifter.operands.size())}, decoded);
-  if (hasSelector)
+  if (op && hasSelector)
     op->setAttr("kern.selectors",
                 ArrayAttr::get(lifter.module.getContext(), selectors));
   return true;

@@ -316,8 +316,9 @@ public:
   void addSink(mlir::IntegerType type);
 
   /// Makes the operation from `operands` (its own ones) and the results added;
-  /// \p segments are the sizes of its own operand groups. Guard, old values and
-  /// mnemonic are added here.
+  /// \p segments are the sizes of its own operand groups. Guard and old values
+  /// are added here. Null, and the instruction becomes opaque, when an
+  /// operation of one result has another number of them.
   template <typename OpT>
   mlir::Operation *finish(typename OpT::Properties &properties,
                           llvm::ArrayRef<int32_t> segments,
@@ -459,6 +460,8 @@ private:
   static constexpr uint32_t kSink = ~0u;
   mlir::Value guard;
   bool isGuardNegated = false;
+  /// Set when the instruction writes other than the operation's one result.
+  bool isMisfit = false;
   const Decoded *currentDecoded = nullptr;
   llvm::SmallVector<uint32_t, 32> resultVariables;
   llvm::SmallVector<mlir::Type, 32> resultTypes;
@@ -470,6 +473,11 @@ mlir::Operation *FunctionLifter::finish(typename OpT::Properties &properties,
                                         mlir::OperationName name) {
   auto &sizes = properties.operandSegmentSizes;
   assert(segments.size() + 2 == sizes.size() && "wrong number of groups");
+  if constexpr (OpT::template hasTrait<mlir::OpTrait::OneResult>())
+    if (resultTypes.size() != 1) {
+      isMisfit = true;
+      return nullptr;
+    }
   std::copy(segments.begin(), segments.end(), sizes.begin());
   sizes[sizes.size() - 2] = 0;
   sizes[sizes.size() - 1] = 0;
