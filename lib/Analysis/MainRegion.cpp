@@ -119,7 +119,9 @@ bool MainRegion::hasArrival(uint32_t loop) const {
 void MainRegion::chooseLoops() {
   uint32_t numLoops = loops.getLoops().size();
   if (products.empty()) {
-    if (numLoops == 0) {
+    // A spin loop is one wait, and no loop.
+    if (llvm::all_of(loops.getLoops(),
+                     [](const Loop &loop) { return loop.spin; })) {
       findBody();
       return;
     }

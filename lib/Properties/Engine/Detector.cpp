@@ -14,7 +14,7 @@ using namespace d2k::analysis;
 using namespace d2k::properties;
 
 /// Places listed for one finding; more add nothing for a reader.
-static constexpr size_t kMaxPlaces = 16;
+static constexpr size_t kMaxPlaces = 32;
 /// Places named in a sentence.
 static constexpr size_t kMaxNamed = 3;
 
@@ -43,7 +43,8 @@ std::string properties::getTypeName(kern::ElementType type) {
 // Places
 //===----------------------------------------------------------------------===//
 
-SourceLocation Detector::getPlace(mlir::Location loc) {
+/// Where `loc` is, without the text of the line.
+static SourceLocation locate(mlir::Location loc) {
   SourceLocation place;
   mlir::FileLineColLoc ptx = kern::getPtxLocation(loc);
   auto stack = kern::getSourceLocations(loc);
@@ -60,6 +61,11 @@ SourceLocation Detector::getPlace(mlir::Location loc) {
     place.line = ptx.getLine();
     place.column = ptx.getColumn();
   }
+  return place;
+}
+
+SourceLocation Detector::getPlace(mlir::Location loc) {
+  SourceLocation place = locate(loc);
   if (snippets && place.line != 0)
     place.snippet = snippets(place.file, place.line);
   return place;
@@ -69,20 +75,20 @@ SourceLocation Detector::getPlace(OpId op) {
   return getPlace(getIndex().getOp(op)->getLoc());
 }
 
+void Detector::addPlace(std::vector<SourceLocation> &places, OpId op) {
+  SourceLocation place = locate(getIndex().getOp(op)->getLoc());
+  bool known = llvm::any_of(places, [&](const SourceLocation &other) {
+    return other.line == place.line && other.kind == place.kind &&
+           other.file == place.file;
+  });
+  if (!known && places.size() < kMaxPlaces)
+    places.push_back(std::move(place));
+}
+
 std::vector<SourceLocation> Detector::getPlaces(llvm::ArrayRef<OpId> ops) {
   std::vector<SourceLocation> places;
-  for (OpId op : ops) {
-    SourceLocation place = getPlace(op);
-    bool known = llvm::any_of(places, [&](const SourceLocation &other) {
-      return other.file == place.file && other.line == place.line &&
-             other.kind == place.kind;
-    });
-    if (known)
-      continue;
-    if (places.size() == kMaxPlaces)
-      break;
-    places.push_back(std::move(place));
-  }
+  for (OpId op : ops)
+    addPlace(places, op);
   return places;
 }
 
@@ -95,7 +101,9 @@ static std::string nameOf(const SourceLocation &place) {
   return llvm::sys::path::filename(place.file).str() + ":" + line;
 }
 
-std::string Detector::describe(OpId op) { return nameOf(getPlace(op)); }
+std::string Detector::describe(OpId op) {
+  return nameOf(locate(getIndex().getOp(op)->getLoc()));
+}
 
 std::string Detector::describe(llvm::ArrayRef<OpId> ops) {
   std::vector<SourceLocation> places = getPlaces(ops);
@@ -125,7 +133,17 @@ void Detector::addFact(AttributeMap attributes, OpId at,
       fact.loop = loops.getLoop(loop).id;
     fact.inMain = getMainRegion().contains(at);
   }
-  fact.where = getPlaces(where);
+  // Unrolled copies of one source line are one place: a list of each of them
+  // would tell a reader nothing.
+  for (Fact &known : found.facts)
+    if (known.attributes == fact.attributes && known.loop == fact.loop &&
+        known.inMain == fact.inMain) {
+      for (OpId op : where)
+        addPlace(known.where, op);
+      return;
+    }
+  for (OpId op : where)
+    addPlace(fact.where, op);
   found.facts.push_back(std::move(fact));
 }
 
@@ -191,6 +209,18 @@ void Detector::finish(llvm::StringRef property, FactSet &into) {
       addUndecided(std::move(sentence), group.judgement.wouldDecide, where);
   }
   groups.clear();
+  // Text is read last, for the places that are kept.
+  auto addSnippets = [&](std::vector<SourceLocation> &places) {
+    for (SourceLocation &place : places)
+      if (snippets && place.line != 0)
+        place.snippet = snippets(place.file, place.line);
+  };
+  for (Fact &fact : found.facts)
+    addSnippets(fact.where);
+  for (NearMiss &miss : found.nearMisses)
+    addSnippets(miss.where);
+  for (Undecided &entry : found.undecided)
+    addSnippets(entry.where);
   for (Fact &fact : found.facts) {
     fact.property = property.str();
     into.facts.push_back(std::move(fact));

@@ -142,6 +142,7 @@ private:
     Judgement judgement;
     llvm::SmallVector<OpId, 4> ops;
   };
+  void addPlace(std::vector<SourceLocation> &places, OpId op);
   std::vector<SourceLocation> getPlaces(llvm::ArrayRef<OpId> ops);
   /// Ordinary stores of unprocessed input data to `object`.
   llvm::ArrayRef<uint32_t> getPlainStores(analysis::ObjectId object);
