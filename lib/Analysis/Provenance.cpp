@@ -648,8 +648,11 @@ Provenance::Content Provenance::evaluate(const Node &node) const {
   case Code::Div: {
     Content b = uniteValues(node.b);
     Content result = unite(a, b);
-    if (!a.terms.empty() && !b.terms.empty())
-      result.terms = a.terms.times(b.terms, 0);
+    // A quotient is a product with an inverse.
+    if (!a.terms.empty() && !b.terms.empty()) {
+      result.terms = a.terms.times(b.terms, kMul);
+      result.chain = 1;
+    }
     return result;
   }
   case Code::Product: {
@@ -685,6 +688,15 @@ Provenance::Content Provenance::evaluate(const Node &node) const {
   return {};
 }
 
+Provenance::Content Provenance::summedInMemory(Content content) {
+  // An atomic runs often: products that it adds up are a dot product.
+  if (content.chain != 0) {
+    content.terms = content.terms.summed();
+    content.chain = kDotProduct;
+  }
+  return content;
+}
+
 bool Provenance::apply(const Node &node) {
   Content result = evaluate(node);
   bool changed = false;
@@ -701,7 +713,7 @@ bool Provenance::apply(const Node &node) {
   for (uint32_t object : get(node.written)) {
     // An update that only reads (an atomic counter) writes its own operand.
     if (node.code == Code::Update)
-      merge(memoryContent[object], uniteValues(node.a));
+      merge(memoryContent[object], summedInMemory(uniteValues(node.a)));
     else
       merge(memoryContent[object], result);
   }
@@ -853,8 +865,9 @@ void Provenance::collectOutputs() {
     store.op = info.op;
     store.access = i;
     store.rooted = rooted;
-    Content content =
-        node.code == Code::Update ? uniteValues(node.a) : evaluate(node);
+    Content content = node.code == Code::Update
+                          ? summedInMemory(uniteValues(node.a))
+                          : evaluate(node);
     store.terms = content.terms;
     store.unknown = content.unknown;
     outputs.push_back(store);

@@ -6,8 +6,9 @@
 //
 // Forward: a value is seen as a sum of *terms*. A term is a product of loads of
 // inputs and remembers only through which classes of product it went:
-//   Mul      a product of two values that both come from inputs
-//   Mac      such a product as part of a sum of four or more (a dot product)
+//   Mul      a product or quotient of two values that both come from inputs
+//   Mac      such a product as part of a sum of four or more, or of one that
+//            atomics build up in memory (a dot product)
 //   Wmma, MmaSync, Wgmma, Tcgen05   matrix instructions
 // An *input* is global memory that a pointer or tensor map in the parameters
 // leads to. Addresses, predicates and branch conditions are no data. A product
@@ -31,7 +32,9 @@
 //
 // Memory is flow-insensitive: an object holds the sum of everything that is
 // ever written to it. Not detected: that a store is overwritten before it is
-// read, that a value is multiplied by a number that happens to be zero.
+// read, that a value is multiplied by a number that happens to be zero, sums
+// that do the work of a dot product without products (through logarithms, or a
+// table).
 //
 // Unknown: `isUnknown` says that a value may contain something that is not
 // modelled (the result of a call, memory of a module variable that the host may
@@ -206,6 +209,8 @@ private:
   Content uniteValues(Span span) const;
   Content uniteObjects(Span span) const;
   Content evaluate(const Node &node) const;
+  /// What memory holds after an atomic has put `content` there many times.
+  static Content summedInMemory(Content content);
   bool apply(const Node &node);
   bool raise(ValueId value, Reach to);
   bool raiseObject(ObjectId object, Reach to);
