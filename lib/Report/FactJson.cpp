@@ -34,6 +34,8 @@ static json::Value toJson(const SourceLocation &where) {
   object.append("snippet", where.snippet);
   if (where.ptxLine)
     object.append("ptx_line", *where.ptxLine);
+  if (!where.instruction.empty())
+    object.append("instruction", where.instruction);
   return object;
 }
 

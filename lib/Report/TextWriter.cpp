@@ -84,12 +84,18 @@ TextWriter &TextWriter::places(size_t indent,
     const SourceLocation &place = *distinct[i];
     pad(indent);
     add(describePlace(place), Style::Cyan);
-    if (!place.snippet.empty()) {
-      size_t room =
-          options.width > column + 12 ? options.width - column - 2 : 10;
-      add("  ").add(shorten(place.snippet, room), Style::Dim);
-    }
+    auto room = [&] {
+      return options.width > column + 12 ? options.width - column - 2 : 10;
+    };
+    if (!place.snippet.empty())
+      add("  ").add(shorten(place.snippet, room()), Style::Dim);
     end();
+    // What the compiler made of the line, where the line does not say it.
+    if (!place.instruction.empty() &&
+        place.snippet.find(place.instruction) == std::string::npos) {
+      pad(indent + 2);
+      add(shorten(place.instruction, room())).end();
+    }
   }
   if (shown < distinct.size())
     pad(indent)

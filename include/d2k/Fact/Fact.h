@@ -129,12 +129,19 @@ struct SourceLocation {
   std::string snippet;
   /// For kind Source: the line of the PTX instruction that stood for it.
   std::optional<int64_t> ptxLine;
+  /// Mnemonic, with modifiers, of the first instruction there that is evidence
+  /// ("ldmatrix.sync.aligned.m8n8.x4.shared.b16"); empty when the place is not
+  /// an instruction. The line of an inline assembly statement alone says
+  /// little.
+  std::string instruction;
 
   friend bool operator==(const SourceLocation &,
                          const SourceLocation &) = default;
   friend bool operator<(const SourceLocation &a, const SourceLocation &b) {
-    return std::tie(a.file, a.line, a.column, a.kind, a.ptxLine, a.snippet) <
-           std::tie(b.file, b.line, b.column, b.kind, b.ptxLine, b.snippet);
+    return std::tie(a.file, a.line, a.column, a.kind, a.ptxLine, a.snippet,
+                    a.instruction) < std::tie(b.file, b.line, b.column, b.kind,
+                                              b.ptxLine, b.snippet,
+                                              b.instruction);
   }
 };
 

@@ -81,8 +81,11 @@ void Detector::addPlace(std::vector<SourceLocation> &places, OpId op) {
     return other.line == place.line && other.kind == place.kind &&
            other.file == place.file;
   });
-  if (!known && places.size() < kMaxPlaces)
-    places.push_back(std::move(place));
+  if (known || places.size() == kMaxPlaces)
+    return;
+  if (auto inst = llvm::dyn_cast<kern::InstOpInterface>(getIndex().getOp(op)))
+    place.instruction = inst.getMnemonic().str();
+  places.push_back(std::move(place));
 }
 
 std::vector<SourceLocation> Detector::getPlaces(llvm::ArrayRef<OpId> ops) {
