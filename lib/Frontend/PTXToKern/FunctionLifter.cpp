@@ -286,6 +286,17 @@ void FunctionLifter::numberVariables() {
         returnVariables.push_back(variableOf(reg, lane));
 }
 
+/// Number of leading operands that are written, unless they are addresses: of a
+/// call the list of results, where there is one.
+static unsigned countWrites(const ptx::Instruction &instruction,
+                            const Decoded &decoded) {
+  if (!decoded.isCall)
+    return decoded.numWrites;
+  ArrayRef<ptx::Operand> operands = instruction.operands;
+  return operands.size() > 1 && operands[0].is(OperandKind::List) &&
+         !operands[1].is(OperandKind::List);
+}
+
 namespace d2k::lift {
 /// Visits the variables that an instruction reads and those that it writes, as
 /// the lift functions will.
@@ -311,12 +322,7 @@ struct OperandScan {
     if (instruction.guard)
       read(lifter.variableOf(instruction.guard));
     ArrayRef<ptx::Operand> operands = instruction.operands;
-    unsigned numWrites = decoded.numWrites;
-    if (decoded.isCall)
-      numWrites = operands.size() > 1 && operands[0].is(OperandKind::List) &&
-                          !operands[1].is(OperandKind::List)
-                      ? 1
-                      : 0;
+    unsigned numWrites = countWrites(instruction, decoded);
     auto isWritten = [&](unsigned i) {
       return i < numWrites && !operands[i].is(OperandKind::Address);
     };
@@ -510,8 +516,10 @@ bool FunctionLifter::liftOpaque(const ptx::Instruction &instruction,
   module.countOpaque(decoded, loc);
   kern::OpaqueOp::Properties properties;
   properties.mnemonic = decoded.spelling;
+  // What the scan of the blocks took for written must be.
+  unsigned numWrites = countWrites(instruction, decoded);
   for (auto [i, operand] : llvm::enumerate(instruction.operands)) {
-    bool isWritten = i < decoded.numWrites && !operand.is(OperandKind::Address);
+    bool isWritten = i < numWrites && !operand.is(OperandKind::Address);
     if (!isWritten || decoded.readsWritten) {
       readAll(operand, module.i32, operands);
       readRest(operand, module.i32, operands);
@@ -519,6 +527,10 @@ bool FunctionLifter::liftOpaque(const ptx::Instruction &instruction,
     if (isWritten)
       addResults(operand, module.i32);
   }
+  if (decoded.readsCarry)
+    operands.push_back(readCarry());
+  if (decoded.writesCarry)
+    addCarryResult();
   int32_t inputs = static_cast<int32_t>(operands.size());
   finish<kern::OpaqueOp>(
       properties, {inputs},

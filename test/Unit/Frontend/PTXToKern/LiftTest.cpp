@@ -89,6 +89,27 @@ TEST_F(LiftTest, writesThatFitNoOperationAreOpaque) {
   EXPECT_EQ(statistics.opaque, 3u);
 }
 
+TEST_F(LiftTest, opaqueInstructionsWriteWhatTheyName) {
+  // The carry and the result of a call cross blocks: each must come from the
+  // opaque operation, on the path where that was executed.
+  auto module = lift("add.cc.u32 %r1, %r2, %r3;\n@%p1 bra $join;\n"
+                     "sub.cc.u32 5, %r1, %r2;\n$join:\n"
+                     "addc.u32 %r4, %r1, %r2;\nret;");
+  ASSERT_TRUE(module);
+  EXPECT_EQ(statistics.opaque, 1u);
+  EXPECT_EQ(statistics.blockArguments, 1u);
+  kern::OpaqueOp opaque = first<kern::OpaqueOp>(*module);
+  ASSERT_EQ(opaque.getOutputs().size(), 1u);
+  EXPECT_TRUE(opaque.getOutputs()[0].getType().isInteger(1));
+
+  statistics = {};
+  module = lift("call (%r1), k, (%r2);\nbra $next;\n$next:\n"
+                "add.u32 %r3, %r1, %r1;\nret;");
+  ASSERT_TRUE(module);
+  EXPECT_EQ(statistics.opaque, 1u);
+  EXPECT_EQ(first<kern::OpaqueOp>(*module).getOutputs().size(), 1u);
+}
+
 TEST_F(LiftTest, locationsAreReadBack) {
   auto module = lift(".loc 1 10 2\n"
                      ".loc 2 5 3, function_name $f, inlined_at 1 10 2\n"
