@@ -25,7 +25,9 @@ def Kern_ArithOp : Kern_Compute<"arith",
     `mad_wide` produce twice that width; `mul` is the floating-point product.
     The carry of `add_carry`, `sub_carry` and `mad_carry_*` is an `i1` value: the last input (absent in `add.cc`)
     and the second result (absent where the carry is not written). `lop3` takes
-    its truth table as fourth input, a constant.
+    its truth table as fourth input, a constant. `video` reads and writes whole
+    registers; the bytes, halfwords and signs that each PTX operand selects
+    (`"b0"`, `"h1"`, `"-"`) are in the array attribute `kern.selectors`.
 
     ```mlir
     %d = kern.arith "fma.rn.f32" fma f32 (%a, %b, %c) {rounding = #kern<rounding rn>}
