@@ -6,7 +6,8 @@
 //
 //   d2k-bench-frontend a.ptx b.ptx ...
 //
-// Output, tab-separated: file, bytes, seconds of parse, lift, analysis (CPU
+// Output, tab-separated: file, bytes, seconds of parse, lift (verification and
+// inlining included), analysis (CPU
 // time of this thread), operations, peak resident memory so far in KiB.
 
 #include "d2k/Dialect/Kern/Kern.h"
@@ -16,6 +17,7 @@
 #include "d2k/Properties/Properties.h"
 #include "d2k/Support/Files.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -65,7 +67,8 @@ static int run(const char *path) {
   mlir::PassManager passes(&context);
   passes.enableVerifier(false);
   passes.addPass(kern::createInlineCalls());
-  if (!module || mlir::failed(passes.run(*module))) {
+  if (!module || mlir::failed(mlir::verify(*module)) ||
+      mlir::failed(passes.run(*module))) {
     llvm::errs() << "error: " << path << ": does not lift\n";
     return 1;
   }

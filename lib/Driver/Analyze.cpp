@@ -16,6 +16,7 @@
 #include "d2k/Support/Sha256.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -255,7 +256,8 @@ Result<void> Pipeline::analyzePtx(PtxUnit unit) {
       });
   mlir::OwningOpRef<mlir::ModuleOp> module =
       liftToKern(*parsed.module, buffer->getMemBufferRef(), context);
-  if (!module)
+  // Ill-typed PTX, which ptxas would refuse, lifts to IR that does not verify.
+  if (!module || mlir::failed(mlir::verify(*module)))
     return fail(FailureKind::Input,
                 unit.name + ": cannot be lifted to kern:" + failures);
   mlir::PassManager passes(&context);
