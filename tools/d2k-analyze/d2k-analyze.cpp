@@ -199,8 +199,15 @@ static int runAnalysis(AnalyzeOptions options, const std::string &program) {
 
   bool mlir = options.format == OutputFormat::Mlir;
   Result<AnalyzeOutcome> outcome = analyze(options.request, /*keepKern=*/mlir);
-  if (!outcome)
-    return reportFailure(outcome.error());
+  if (!outcome) {
+    int status = reportFailure(outcome.error());
+    llvm::StringRef message = outcome.error().message;
+    if (!scoring && message.contains("d2k_") &&
+        message.contains(".h: No such file"))
+      llvm::errs() << "d2k-analyze: note: the header of a task's entry is "
+                      "generated from the task; add --task NAME\n";
+    return status;
+  }
   for (const std::string &remark : outcome->remarks)
     llvm::errs() << "d2k-analyze: " << sanitizeLines(remark) << '\n';
   if (mlir) {
