@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sparse conditional constant propagation (Wegman and Zadeck) over dense value
-// numbers, then one forward pass for integer ranges.
+// numbers, then one forward pass for integer ranges. When ranges decide a
+// comparison, both run once more with that known.
 
 #include "d2k/Analysis/ConstantValues.h"
 
@@ -70,13 +71,13 @@ bool ConstantValues::mayRun(OpId op) const {
 }
 
 ConstantValues::ConstantValues(const KernelIndex &index) : index(index) {
-  states.assign(index.getNumValues(), State::Undefined);
-  bits.assign(index.getNumValues(), 0);
-  reachable.assign(index.getNumBlocks(), false);
-  executable.assign(index.getNumEdges(), false);
   queued.assign(index.getNumOps(), false);
   solve();
   computeRanges();
+  if (decideByRanges()) {
+    solve();
+    computeRanges();
+  }
 }
 
 void ConstantValues::meetInto(ValueId value, Lattice with) {
@@ -122,6 +123,10 @@ void ConstantValues::reach(uint32_t edge, BlockId to) {
 }
 
 void ConstantValues::solve() {
+  states.assign(index.getNumValues(), State::Undefined);
+  bits.assign(index.getNumValues(), 0);
+  reachable.assign(index.getNumBlocks(), false);
+  executable.assign(index.getNumEdges(), false);
   reachable[0] = true;
   blockWorklist.push_back(0);
   for (uint32_t i = 0, e = index.getNumArgs(0); i < e; ++i)
@@ -326,6 +331,235 @@ static std::optional<uint64_t> foldConvert(kern::ConvertOp op, uint64_t x,
   return mask(x, width);
 }
 
+/// The truth table of a bitwise operation as in `lop3`: bit 4a + 2b + c is the
+/// result for the bits a, b and c. Nothing for other operations.
+static std::optional<uint8_t> getTruthTable(kern::ArithOp op,
+                                            std::optional<uint64_t> table) {
+  switch (op.getKind()) {
+  case ArithKind::And:
+    return 0xc0;
+  case ArithKind::Or:
+    return 0xfc;
+  case ArithKind::Xor:
+    return 0x3c;
+  case ArithKind::Lop3:
+    return table ? std::optional<uint8_t>(*table) : std::nullopt;
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<uint64_t> ConstantValues::foldPartly(kern::ArithOp op,
+                                                   ValueRange operands) const {
+  ElementType type = op.getType();
+  unsigned width = type == ElementType::Pred ? 1 : kern::getBits(type);
+  if (kern::isFloat(type) || width == 0 || width > 64)
+    return std::nullopt;
+  llvm::SmallVector<ValueId, 4> in;
+  for (Value operand : operands)
+    in.push_back(index.getId(operand));
+  auto known = [&](unsigned i) {
+    return i < in.size() ? get(in[i]) : std::nullopt;
+  };
+  auto is = [&](unsigned i, uint64_t value) {
+    std::optional<uint64_t> constant = known(i);
+    return constant && mask(*constant, width) == mask(value, width);
+  };
+  bool isSigned = isSignedType(type);
+  switch (op.getKind()) {
+  case ArithKind::And:
+  case ArithKind::Or:
+  case ArithKind::Xor:
+  case ArithKind::Lop3: {
+    std::optional<uint8_t> table = getTruthTable(op, known(3));
+    unsigned count = op.getKind() == ArithKind::Lop3 ? 3 : 2;
+    if (!table || in.size() < count)
+      return std::nullopt;
+    // Bits do not mix: all ones and all zeros for each operand that is not
+    // known stand for every number. An operand and its complement vary
+    // together.
+    llvm::SmallVector<ValueId, 3> varying;
+    uint64_t fixed[3] = {0, 0, 0};
+    int from[3] = {-1, -1, -1};
+    bool inverted[3] = {false, false, false};
+    for (unsigned i = 0; i < count; ++i) {
+      ValueId value = in[i];
+      if (std::optional<uint64_t> constant = get(value)) {
+        fixed[i] = *constant;
+        continue;
+      }
+      OpId def = index.getDef(value);
+      if (def != kNone && index.getGuard(def) == kNone)
+        if (auto inner = dyn_cast<kern::ArithOp>(index.getOp(def));
+            inner && inner.getKind() == ArithKind::Not) {
+          value = index.getOperands(def)[0];
+          inverted[i] = true;
+        }
+      auto *place = llvm::find(varying, value);
+      from[i] = place - varying.begin();
+      if (place == varying.end())
+        varying.push_back(value);
+    }
+    std::optional<uint64_t> result;
+    for (unsigned choice = 0; choice < 1u << varying.size(); ++choice) {
+      uint64_t word[3] = {0, 0, 0}, value = 0;
+      for (unsigned i = 0; i < count; ++i)
+        word[i] = from[i] < 0                                     ? fixed[i]
+                  : ((choice >> from[i] & 1) != 0) != inverted[i] ? ~uint64_t(0)
+                                                                  : 0;
+      for (unsigned i = 0; i < 8; ++i)
+        if (*table >> i & 1)
+          value |= (i & 4 ? word[0] : ~word[0]) & (i & 2 ? word[1] : ~word[1]) &
+                   (i & 1 ? word[2] : ~word[2]);
+      value = mask(value, width);
+      if (result && *result != value)
+        return std::nullopt;
+      result = value;
+    }
+    return result;
+  }
+  case ArithKind::Sub:
+    return in.size() == 2 && in[0] == in[1] ? std::optional<uint64_t>(0)
+                                            : std::nullopt;
+  case ArithKind::MulLo:
+  case ArithKind::MulHi:
+  case ArithKind::MulWide:
+  case ArithKind::Mul24:
+    return is(0, 0) || is(1, 0) ? std::optional<uint64_t>(0) : std::nullopt;
+  case ArithKind::Shl:
+  case ArithKind::Shr: {
+    // Counts are 32 bits whatever the type, and not taken modulo the width.
+    std::optional<uint64_t> by = known(1);
+    bool out = by && mask(*by, 32) >= width &&
+               !(op.getKind() == ArithKind::Shr && isSigned);
+    return out || is(0, 0) ? std::optional<uint64_t>(0) : std::nullopt;
+  }
+  case ArithKind::Bfe: {
+    std::optional<uint64_t> from = known(1), length = known(2);
+    bool out = (length && (*length & 0xff) == 0) ||
+               (!isSigned && from && (*from & 0xff) >= width);
+    return out ? std::optional<uint64_t>(0) : std::nullopt;
+  }
+  case ArithKind::Min:
+    return !isSigned && (is(0, 0) || is(1, 0)) ? std::optional<uint64_t>(0)
+                                               : std::nullopt;
+  case ArithKind::Max:
+    return !isSigned && (is(0, ~uint64_t(0)) || is(1, ~uint64_t(0)))
+               ? std::optional<uint64_t>(mask(~uint64_t(0), width))
+               : std::nullopt;
+  case ArithKind::Rem:
+    return is(1, 1) ? std::optional<uint64_t>(0) : std::nullopt;
+  case ArithKind::Prmt: {
+    // Each nibble of the selector takes a byte, or its sign, from the eight.
+    std::optional<uint64_t> selector = known(2);
+    // The other modes of the instruction read the selector in another way.
+    if (!selector || in.size() != 3 || op.getMnemonic() != "prmt.b32")
+      return std::nullopt;
+    uint64_t result = 0;
+    for (unsigned i = 0; i < 4; ++i) {
+      unsigned pick = *selector >> (4 * i) & 0xf;
+      std::optional<uint64_t> source = known(pick & 4 ? 1 : 0);
+      if (!source)
+        return std::nullopt;
+      uint64_t byte = *source >> (8 * (pick & 3)) & 0xff;
+      if (pick & 8)
+        byte = byte & 0x80 ? 0xff : 0;
+      result |= byte << (8 * i);
+    }
+    return result;
+  }
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Decides `x ? y` for all numbers of two ranges.
+static std::optional<bool> compareRanges(kern::CompareOp op, Range x, Range y) {
+  ElementType type = op.getType();
+  if (x.full || y.full || kern::isFloat(type))
+    return std::nullopt;
+  // Negative numbers are large ones when read as unsigned.
+  if ((x.low < 0 || y.low < 0) && !isSignedType(type))
+    return std::nullopt;
+  auto decide = [](bool always, bool never) -> std::optional<bool> {
+    return always  ? std::optional(true)
+           : never ? std::optional(false)
+                   : std::nullopt;
+  };
+  bool apart = x.high < y.low || y.high < x.low;
+  bool same = x.low == x.high && y.low == y.high && x.low == y.low;
+  switch (op.getPredicate()) {
+  case kern::Compare::Eq:
+    return decide(same, apart);
+  case kern::Compare::Ne:
+    return decide(apart, same);
+  case kern::Compare::Lt:
+  case kern::Compare::Lo:
+    return decide(x.high < y.low, x.low >= y.high);
+  case kern::Compare::Le:
+  case kern::Compare::Ls:
+    return decide(x.high <= y.low, x.low > y.high);
+  case kern::Compare::Gt:
+  case kern::Compare::Hi:
+    return decide(x.low > y.high, x.high <= y.low);
+  case kern::Compare::Ge:
+  case kern::Compare::Hs:
+    return decide(x.low >= y.high, x.high < y.low);
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Decides `x ? x` for an integer x.
+static std::optional<bool> compareSame(kern::CompareOp op) {
+  if (kern::isFloat(op.getType()))
+    return std::nullopt;
+  switch (op.getPredicate()) {
+  case kern::Compare::Eq:
+  case kern::Compare::Le:
+  case kern::Compare::Ls:
+  case kern::Compare::Ge:
+  case kern::Compare::Hs:
+    return true;
+  case kern::Compare::Ne:
+  case kern::Compare::Lt:
+  case kern::Compare::Lo:
+  case kern::Compare::Gt:
+  case kern::Compare::Hi:
+    return false;
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<bool> ConstantValues::decide(OpId id) const {
+  auto compare = cast<kern::CompareOp>(index.getOp(id));
+  llvm::ArrayRef<ValueId> in = index.getOperands(id);
+  if (in.size() < 2)
+    return std::nullopt;
+  std::optional<uint64_t> x = get(in[0]), y = get(in[1]);
+  if (x && y)
+    return foldCompare(compare, *x, *y);
+  if (in[0] == in[1])
+    return compareSame(compare);
+  auto found = decided.find(id);
+  return found == decided.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool ConstantValues::decideByRanges() {
+  for (OpId id = 0; id < index.getNumOps(); ++id) {
+    auto compare = dyn_cast<kern::CompareOp>(index.getOp(id));
+    if (!compare || index.getOperands(id).size() < 2 ||
+        get(index.getFirstResult(id)))
+      continue;
+    ValueId x = index.getOperands(id)[0], y = index.getOperands(id)[1];
+    if (std::optional<bool> result =
+            compareRanges(compare, ranges[x], ranges[y]))
+      decided[id] = *result;
+  }
+  return !decided.empty();
+}
+
 void ConstantValues::evaluate(OpId id) {
   Operation *op = index.getOp(id);
   if (op->getNumSuccessors() != 0) {
@@ -363,12 +597,12 @@ void ConstantValues::evaluate(OpId id) {
       out[0] = {State::Constant, *value};
   };
   // Operations whose result is known although an input is not.
-  bool decided = false;
+  bool isDecided = false;
   if (auto constant = dyn_cast<kern::ConstantOp>(op)) {
     llvm::APInt value = constant.getBits();
     if (value.getActiveBits() <= 64 && value.getBitWidth() <= 64)
       set(value.getZExtValue());
-    decided = true;
+    isDecided = true;
   } else if (auto select = dyn_cast<kern::SelectOp>(op)) {
     Lattice condition = get(inputs[0], 0);
     if (condition.state == State::Undefined)
@@ -389,64 +623,54 @@ void ConstantValues::evaluate(OpId id) {
                x.bits == y.bits)
         out[0] = x;
     }
-    decided = true;
+    isDecided = true;
   } else if (auto arith = dyn_cast<kern::ArithOp>(op)) {
-    // An absorbing operand decides alone.
-    auto zero = [&](unsigned i) {
-      return i < inputs.size() && isZero(inputs[i]);
-    };
-    bool isInteger = !kern::isFloat(arith.getType());
-    switch (arith.getKind()) {
-    case ArithKind::And:
-    case ArithKind::MulLo:
-    case ArithKind::MulWide:
-      if (isInteger && (zero(0) || zero(1))) {
-        set(0);
-        decided = true;
+    // Some results are known whatever an operand is.
+    if (!allConstant && numResults == 1)
+      if (std::optional<uint64_t> value = foldPartly(
+              arith, arith->getOperands().take_front(inputs.size()))) {
+        set(value);
+        isDecided = true;
       }
-      break;
-    default:
-      break;
-    }
-    if (!decided && arith.getType() == ElementType::Pred &&
-        arith.getKind() == ArithKind::Or)
-      for (ValueId v : inputs)
-        if (states[v] == State::Constant && bits[v] != 0) {
-          set(1);
-          decided = true;
-        }
+  } else if (auto compare = dyn_cast<kern::CompareOp>(op);
+             compare && !compare.getResultType() && !anyUndefined) {
+    std::optional<bool> result = decide(id);
+    std::optional<bool> other;
+    if (inputs.size() > 2 && states[inputs[2]] == State::Constant)
+      other = (bits[inputs[2]] != 0) != compare.getCombineNegated();
+    // Half of a conjunction may decide it.
+    auto combine = [&](std::optional<bool> value) -> std::optional<uint64_t> {
+      if (!compare.getCombine() || inputs.size() < 3)
+        return value;
+      bool both = value && other;
+      switch (*compare.getCombine()) {
+      case kern::BoolOp::And:
+        if (value == false || other == false)
+          return 0;
+        return both ? std::optional<uint64_t>(1) : std::nullopt;
+      case kern::BoolOp::Or:
+        if (value == true || other == true)
+          return 1;
+        return both ? std::optional<uint64_t>(0) : std::nullopt;
+      case kern::BoolOp::Xor:
+        return both ? std::optional<uint64_t>(*value != *other) : std::nullopt;
+      }
+      return std::nullopt;
+    };
+    set(combine(result));
+    if (numResults > 1)
+      if (std::optional<uint64_t> value =
+              combine(result ? std::optional(!*result) : std::nullopt))
+        out[1] = {State::Constant, *value};
+    isDecided = true;
   }
-  if (!decided && anyUndefined)
+  if (!isDecided && anyUndefined)
     return;
-  if (!decided && allConstant && width != 0 && width <= 64) {
+  if (!isDecided && allConstant && width != 0 && width <= 64) {
     llvm::TypeSwitch<Operation *>(op)
         .Case([&](kern::ArithOp arith) {
           if (numResults == 1)
             set(foldArith(arith, in, width));
-        })
-        .Case([&](kern::CompareOp compare) {
-          if (in.size() < 2 || compare.getResultType())
-            return;
-          std::optional<bool> result = foldCompare(compare, in[0], in[1]);
-          if (!result)
-            return;
-          auto combine = [&](bool value) -> uint64_t {
-            if (!compare.getCombine() || in.size() < 3)
-              return value;
-            bool other = (in[2] != 0) != compare.getCombineNegated();
-            switch (*compare.getCombine()) {
-            case kern::BoolOp::And:
-              return value && other;
-            case kern::BoolOp::Or:
-              return value || other;
-            case kern::BoolOp::Xor:
-              return value != other;
-            }
-            return value;
-          };
-          out[0] = {State::Constant, combine(*result)};
-          if (numResults > 1)
-            out[1] = {State::Constant, combine(!*result)};
         })
         .Case([&](kern::ConvertOp convert) {
           if (in.size() == 1 && numResults == 1)

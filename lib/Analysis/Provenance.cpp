@@ -425,6 +425,12 @@ void Provenance::compileOp(OpId id) {
     }
     return;
   }
+  // What comes out the same whatever goes in carries nothing.
+  bool isConstant = true;
+  for (uint32_t i = 0; i < node.numResults; ++i)
+    isConstant &= constants.get(node.result + i).has_value();
+  if (isConstant)
+    return;
   if (isa<kern::SelectOp>(op)) {
     node.code = Code::Select;
     std::optional<uint64_t> condition = constants.get(in(0));
@@ -436,6 +442,14 @@ void Provenance::compileOp(OpId id) {
       chosen.push_back(in(2));
     node.a = values_(chosen);
     node.b = values_(in(0));
+    push();
+    return;
+  }
+  if (auto lanes = dyn_cast<kern::WarpReduceOp>(op);
+      lanes && lanes.getOp() == kern::AtomicFunction::Add) {
+    node.code = Code::LaneSum;
+    node.a = values_(inputs.take_front(1));
+    control.append(inputs.begin() + 1, inputs.end());
     push();
     return;
   }
@@ -609,6 +623,8 @@ Provenance::Content Provenance::evaluate(const Node &node) const {
   case Code::Store:
   case Code::Select:
     return a;
+  case Code::LaneSum:
+    return summedUp(a);
   case Code::Add: {
     Content b = uniteValues(node.b);
     Content sum = unite(a, b);
@@ -688,8 +704,9 @@ Provenance::Content Provenance::evaluate(const Node &node) const {
   return {};
 }
 
-Provenance::Content Provenance::summedInMemory(Content content) {
-  // An atomic runs often: products that it adds up are a dot product.
+Provenance::Content Provenance::summedUp(Content content) {
+  // An atomic runs often, and a warp has many lanes: products that they add up
+  // are a dot product.
   if (content.chain != 0) {
     content.terms = content.terms.summed();
     content.chain = kDotProduct;
@@ -713,7 +730,7 @@ bool Provenance::apply(const Node &node) {
   for (uint32_t object : get(node.written)) {
     // An update that only reads (an atomic counter) writes its own operand.
     if (node.code == Code::Update)
-      merge(memoryContent[object], summedInMemory(uniteValues(node.a)));
+      merge(memoryContent[object], summedUp(uniteValues(node.a)));
     else
       merge(memoryContent[object], result);
   }
@@ -865,9 +882,8 @@ void Provenance::collectOutputs() {
     store.op = info.op;
     store.access = i;
     store.rooted = rooted;
-    Content content = node.code == Code::Update
-                          ? summedInMemory(uniteValues(node.a))
-                          : evaluate(node);
+    Content content = node.code == Code::Update ? summedUp(uniteValues(node.a))
+                                                : evaluate(node);
     store.terms = content.terms;
     store.unknown = content.unknown;
     outputs.push_back(store);

@@ -36,18 +36,18 @@ static void detect(Detector &detector) {
     Judgement judgement =
         detector.judgeRuns(id)
             .then([&] {
-              bool unknown = false;
-              for (ValueId v : index.getOperands(id)) {
-                if (!provenance.getTerms(v).empty())
-                  return Judgement::proved();
-                unknown |= provenance.isUnknown(v);
-              }
+              // What the result carries: a product with zero carries nothing of
+              // its operands.
+              ValueId result = index.getFirstResult(id);
+              if (!provenance.getTerms(result).empty())
+                return Judgement::proved();
+              bool unknown = provenance.isUnknown(result);
               if (unknown)
                 return Judgement::undecided(
                     "computes on values whose origin is not known",
                     "machine code of the kernel, in which calls are resolved");
               return Judgement::nearMiss(
-                  "computes on what was not made from any input");
+                  "makes what does not depend on any input");
             })
             .then([&] {
               return detector.judgeReach(

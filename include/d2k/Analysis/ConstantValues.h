@@ -12,6 +12,9 @@
 //   %t = kern.special "tid.x"              range [0, maxntid.x - 1]
 //   %l = kern.arith and b32 (%t, 31)       range [0, 31]
 //
+// Also folded: what an operation makes of anything, such as x ^ x, x & 0, a
+// shift by the width, or tid.x > 5000.
+//
 // Not detected: values known through memory, relations between values, values
 // that a branch condition implies. Floating-point arithmetic is not folded, and
 // values wider than 64 bits are never constant.
@@ -23,6 +26,8 @@
 #define D2K_ANALYSIS_CONSTANTVALUES_H
 
 #include "d2k/Analysis/KernelIndex.h"
+
+#include "llvm/ADT/DenseMap.h"
 
 #include <optional>
 
@@ -79,11 +84,20 @@ private:
   void visitArgs(BlockId block);
   void computeRanges();
   Range rangeOf(OpId op, unsigned resultNo) const;
+  /// The result of `op` when it is the same for all values of the operands
+  /// that are not constant.
+  std::optional<uint64_t> foldPartly(kern::ArithOp op,
+                                     mlir::ValueRange operands) const;
+  /// The outcome of the comparison itself, without what it is combined with.
+  std::optional<bool> decide(OpId compare) const;
+  /// Notes which comparisons the ranges decide; false when none.
+  bool decideByRanges();
 
   const KernelIndex &index;
   std::vector<State> states;
   std::vector<uint64_t> bits;
   std::vector<Range> ranges;
+  llvm::DenseMap<OpId, bool> decided;
   std::vector<bool> reachable, executable;
   std::vector<OpId> worklist;
   std::vector<bool> queued;

@@ -164,6 +164,7 @@ private:
   enum class Code : uint8_t {
     Union,
     Add,
+    LaneSum,
     Mul,
     Fma,
     Div,
@@ -210,7 +211,7 @@ private:
   Content uniteObjects(Span span) const;
   Content evaluate(const Node &node) const;
   /// What memory holds after an atomic has put `content` there many times.
-  static Content summedInMemory(Content content);
+  static Content summedUp(Content content);
   bool apply(const Node &node);
   bool raise(ValueId value, Reach to);
   bool raiseObject(ObjectId object, Reach to);

@@ -223,6 +223,54 @@ Judgement Detector::judgeInput(uint32_t access) {
       "reads what was not made from any input of the kernel");
 }
 
+/// Whether what `copy` fills may be read before one of `stores`, which go to
+/// the same memory, has run; all are accesses, and `readers` follow the copy or
+/// run in other roles.
+static bool isReadBefore(KernelContext &kernel, OpId copy,
+                         llvm::ArrayRef<OpId> stores,
+                         llvm::ArrayRef<OpId> readers) {
+  const KernelIndex &index = kernel.getIndex();
+  const Dominance &dominance = kernel.getDominance();
+  // The first event of each block on the way decides.
+  std::map<BlockId, std::map<OpId, bool>> events;
+  for (OpId op : readers)
+    events[index.getBlockOf(op)][op] = true;
+  for (OpId op : stores)
+    events[index.getBlockOf(op)].try_emplace(op, false);
+  enum class First { Nothing, Read, Write };
+  auto firstEvent = [&](BlockId block, OpId after) {
+    auto found = events.find(block);
+    if (found == events.end())
+      return First::Nothing;
+    auto event = after == kNone ? found->second.begin()
+                                : found->second.upper_bound(after);
+    return event == found->second.end() ? First::Nothing
+           : event->second              ? First::Read
+                                        : First::Write;
+  };
+  BlockId start = index.getBlockOf(copy);
+  First first = firstEvent(start, copy);
+  if (first != First::Nothing)
+    return first == First::Read;
+  std::vector<bool> seen(index.getNumBlocks(), false);
+  std::vector<BlockId> stack{start};
+  while (!stack.empty()) {
+    BlockId block = stack.back();
+    stack.pop_back();
+    for (BlockId next : dominance.getSuccessors(block)) {
+      if (next >= seen.size() || seen[next])
+        continue;
+      seen[next] = true;
+      First event = firstEvent(next, kNone);
+      if (event == First::Read)
+        return true;
+      if (event == First::Nothing)
+        stack.push_back(next);
+    }
+  }
+  return false;
+}
+
 Judgement Detector::judgeCopied(uint32_t access) {
   const MemoryRoots &memory = getMemory();
   const Provenance &provenance = getProvenance();
@@ -237,12 +285,19 @@ Judgement Detector::judgeCopied(uint32_t access) {
   const Dominance &dominance = kernel.getDominance();
   BlockId block = index.getBlockOf(info.op);
   llvm::SmallVector<OpId, 2> others;
-  bool isRead = false;
+  bool isRead = false, otherRole = false;
+  llvm::SmallVector<OpId, 8> readers, stores;
   for (ObjectId object : memory.getObjectsOf(access)) {
     for (uint32_t i : memory.getAccessesTo(object)) {
       const AccessInfo &other = memory.getAccesses()[i];
-      if (isRead || !other.access.read || areDisjoint(*this, info, other))
+      if (areDisjoint(*this, info, other))
         continue;
+      if (!other.access.read) {
+        auto store = llvm::dyn_cast<kern::StoreOp>(index.getOp(other.op));
+        if (store && index.getGuard(other.op) == kNone)
+          stores.push_back(other.op);
+        continue;
+      }
       // Other roles read without the copy ever leading to them; only a reader
       // that always comes first sees nothing of it.
       BlockId there = index.getBlockOf(other.op);
@@ -250,7 +305,9 @@ Judgement Detector::judgeCopied(uint32_t access) {
           there == block ? other.op < info.op : dominance.reaches(there, block);
       bool after = (there == block && other.op > info.op) ||
                    dominance.reaches(block, there);
-      isRead = after || !before;
+      isRead |= after || !before;
+      otherRole |= !after && !before;
+      readers.push_back(other.op);
     }
     for (uint32_t i : getPlainStores(object))
       if (!areDisjoint(*this, info, memory.getAccesses()[i]))
@@ -265,6 +322,13 @@ Judgement Detector::judgeCopied(uint32_t access) {
             " stores input data to the same memory through registers",
         "addresses in a form that can be told apart, or separate arrays",
         others);
+  if (!otherRole && !stores.empty() &&
+      !isReadBefore(kernel, info.op, stores, readers))
+    return Judgement::undecided(
+        "may be overwritten before it is read: " + describe(stores) +
+            " stores to the same memory on every way from the copy to a reader",
+        "addresses in a form that can be told apart, or separate arrays",
+        stores);
   return Judgement::proved();
 }
 
