@@ -38,6 +38,19 @@ config.test_source_root = os.path.dirname(__file__)
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope"
 # Whatever the person running the tests prefers, tools write plain text.
 config.environment["LC_ALL"] = "C.UTF-8"
+if "Address" in config.llvm_use_sanitizer:
+    config.available_features.add("asan")
+    # LLVM's shared objects are not instrumented: they allocate from arenas and
+    # grow containers that our code, which inlines the same headers, poisons.
+    config.environment["ASAN_OPTIONS"] = ":".join(
+        [
+            "allow_user_poisoning=0",
+            "detect_container_overflow=0",
+            os.environ.get("ASAN_OPTIONS", ""),
+        ]
+    ).strip(":")
+if "Undefined" in config.llvm_use_sanitizer:
+    config.available_features.add("ubsan")
 llvm_config.with_system_environment(
     ["HOME", "TMPDIR", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH"]
 )
