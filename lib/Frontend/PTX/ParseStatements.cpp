@@ -66,10 +66,11 @@ void Parser::recover() {
     case '}':
       return;
     case '{':
-      // A vector operand goes with its statement, a scope does not.
+      // A vector operand goes with its statement, a scope does not. No vector
+      // holds another, and stopping at the next brace keeps recovery linear.
       cursor.advance();
       while (!cursor.atEnd() && cursor.peek() != '}' && cursor.peek() != ';' &&
-             cursor.peek() != '\n')
+             cursor.peek() != '\n' && cursor.peek() != '{')
         cursor.advance();
       if (cursor.peek() != '}') {
         cursor.setPosition(before);

@@ -312,4 +312,18 @@ TEST(Robustness, TimeIsLinear) {
   EXPECT_LT(large, 60 * small + 0.1);
 }
 
+TEST(Robustness, RecoveryIsLinear) {
+  // Scopes that never close and have no line of their own: after each error
+  // the search for the next statement must not read on to the end. Quadratic,
+  // this takes minutes.
+  for (const char *prefix : {"", "mov.b32 %r1, "}) {
+    auto start = std::chrono::steady_clock::now();
+    Parsed parsed = parseText(wrapBody(prefix + std::string(400000, '{')));
+    EXPECT_GT(parsed.numErrors, 0u);
+    std::chrono::duration<double> seconds =
+        std::chrono::steady_clock::now() - start;
+    EXPECT_LT(seconds.count(), 20);
+  }
+}
+
 } // namespace
