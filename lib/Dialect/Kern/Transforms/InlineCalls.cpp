@@ -220,7 +220,10 @@ void InlineCallsPass::inlineInto(Node &caller) {
     Node &callee = nodes[it->second];
     auto keep = [&] {
       ++numKept;
-      return call.emitRemark("call of @") << call.getCallee() << " stays: ";
+      // At the location alone: a remark on the operation prints it, which
+      // numbers every value of the caller, once a call.
+      return emitRemark(call.getLoc(), "call of @")
+             << call.getCallee() << " stays: ";
     };
     if (callee.isRecursive) {
       keep() << "the function is recursive";
