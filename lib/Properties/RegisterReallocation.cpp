@@ -4,6 +4,8 @@
 
 #include "Engine/Detector.h"
 
+#include <map>
+
 using namespace d2k;
 using namespace d2k::analysis;
 using namespace d2k::properties;
@@ -56,6 +58,60 @@ static Relation relate(Detector &detector, OpId a, OpId b) {
   return toldApart(common) ? Relation::Roles : Relation::NotByWarp;
 }
 
+/// Whether the warps that run `op` do something of their own afterwards: touch
+/// memory, arrive or wait, or multiply where only they get to.
+static bool hasRole(Detector &detector, OpId op) {
+  const KernelIndex &index = detector.getIndex();
+  const Dominance &dominance = detector.getKernel().getDominance();
+  BlockId block = index.getBlockOf(op);
+  ValueId guard = index.getGuard(op);
+  for (BlockId inside : dominance.getOrder()) {
+    if (!dominance.dominates(block, inside))
+      continue;
+    auto [begin, end] = index.getOps(inside);
+    for (OpId id = inside == block ? op + 1 : begin; id < end; ++id) {
+      // Behind a guarded change only what has the same guard is its role's.
+      if (guard != kNone &&
+          (index.getGuard(id) != guard ||
+           index.isGuardNegated(id) != index.isGuardNegated(op)))
+        continue;
+      mlir::Operation *work = index.getOp(id);
+      bool isParameter = false;
+      if (auto load = llvm::dyn_cast<kern::LoadOp>(work))
+        isParameter = load.getSpace() == kern::Space::Param;
+      if (!isParameter && detector.getConstants().mayRun(id) &&
+          llvm::isa<kern::MemoryAccessOpInterface, kern::BarrierOpInterface,
+                    kern::MatrixProductOpInterface, kern::CallOp,
+                    kern::CallIndirectOp, kern::OpaqueOp>(work))
+        return true;
+    }
+  }
+  return false;
+}
+
+/// Whether a later condition tells warps apart again, so that roles may start
+/// there.
+static bool splitsLater(Detector &detector, OpId op) {
+  const KernelIndex &index = detector.getIndex();
+  KernelContext &kernel = detector.getKernel();
+  const Dominance &dominance = kernel.getDominance();
+  BlockId block = index.getBlockOf(op);
+  for (BlockId later : dominance.getOrder()) {
+    if (later != block && !dominance.reaches(block, later))
+      continue;
+    mlir::Operation *end = index.getOp(index.getTerminator(later));
+    ValueId condition = kNone;
+    if (auto branch = llvm::dyn_cast<kern::CondBranchOp>(end))
+      condition = index.getId(branch.getCondition());
+    else if (auto table = llvm::dyn_cast<kern::SwitchOp>(end))
+      condition = index.getId(table.getIndex());
+    if (condition != kNone &&
+        kernel.getUniformity().get(condition) != Agreement::Block)
+      return true;
+  }
+  return false;
+}
+
 static void detect(Detector &detector) {
   struct Change {
     OpId op;
@@ -90,7 +146,15 @@ static void detect(Detector &detector) {
         ops);
     return;
   }
+  std::map<OpId, bool> roles;
+  auto isRole = [&](OpId op) {
+    auto [it, isNew] = roles.try_emplace(op, false);
+    if (isNew)
+      it->second = hasRole(detector, op);
+    return it->second;
+  };
   bool any = false;
+  llvm::SmallVector<OpId, 2> backwards, idle;
   Relation worst = Relation::Roles;
   llvm::SmallVector<OpId, 2> bad;
   for (const Change &less : down)
@@ -101,6 +165,14 @@ static void detect(Detector &detector) {
         bad = {less.op, more.op};
         continue;
       }
+      if (less.count >= more.count) {
+        backwards = {less.op, more.op};
+        continue;
+      }
+      if (!isRole(less.op) || !isRole(more.op)) {
+        idle = {less.op, more.op};
+        continue;
+      }
       AttributeMap attributes;
       attributes["decrease"] = less.count;
       attributes["increase"] = more.count;
@@ -109,6 +181,31 @@ static void detect(Detector &detector) {
     }
   if (any)
     return;
+  if (!idle.empty()) {
+    std::string sentence =
+        "`setmaxnreg.dec` and `setmaxnreg.inc` at " + detector.describe(idle);
+    if (splitsLater(detector, idle[0]) || splitsLater(detector, idle[1]))
+      detector.addUndecided(
+          sentence + " stand where the warps of one of them do nothing of "
+                     "their own yet; roles may start at a later condition",
+          "machine code of the kernel, in which conditions are threaded", idle);
+    else
+      detector.addNearMiss(sentence + " tell warps apart that do the same work "
+                                      "or none: no role gives registers to "
+                                      "another",
+                           idle);
+    return;
+  }
+  if (!backwards.empty()) {
+    detector.addNearMiss("`setmaxnreg.dec` at " +
+                             detector.describe(backwards[0]) +
+                             " leaves at least as many registers as "
+                             "`setmaxnreg.inc` at " +
+                             detector.describe(backwards[1]) +
+                             " asks for: nothing is given away",
+                         backwards);
+    return;
+  }
   if (worst == Relation::Sequence)
     detector.addNearMiss("the same warps run `setmaxnreg.dec` and "
                          "`setmaxnreg.inc` at " +
@@ -130,7 +227,7 @@ Property makeRegisterReallocation() {
   info.id = "register_reallocation";
   info.group = 'C';
   info.summary = "setmaxnreg takes registers from warps of one role and gives "
-                 "them to warps of another";
+                 "them to warps of another; each role does work of its own";
   info.attributes = {
       {"decrease", AttrType::Integer, {}, "registers left to the giving role"},
       {"increase", AttrType::Integer, {}, "registers of the taking role"}};
