@@ -4,9 +4,6 @@
 
 #include "Engine/Detector.h"
 
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/MapVector.h"
-
 using namespace d2k;
 using namespace d2k::analysis;
 using namespace d2k::properties;
@@ -65,75 +62,6 @@ static std::optional<double> getShare(Detector &detector,
   return wide / all;
 }
 
-/// Whether `value` is the same in every thread of the grid because it is made
-/// from parameters, constants and the grid's extents only. False when not sure.
-static bool isChosenByLaunch(mlir::Value value, unsigned depth = 0) {
-  constexpr unsigned kMaxDepth = 8;
-  mlir::Operation *op = value.getDefiningOp();
-  if (!op || depth == kMaxDepth)
-    return false;
-  if (llvm::isa<kern::ConstantOp>(op))
-    return true;
-  if (auto load = llvm::dyn_cast<kern::LoadOp>(op))
-    return load.getSpace() == kern::Space::Param;
-  if (auto special = llvm::dyn_cast<kern::SpecialOp>(op))
-    return special.getReg().starts_with("ntid") ||
-           special.getReg().starts_with("nctaid");
-  if (!llvm::isa<kern::ArithOp, kern::CompareOp, kern::ConvertOp,
-                 kern::SelectOp, kern::PackOp, kern::UnpackOp>(op))
-    return false;
-  return llvm::all_of(op->getOperands(), [&](mlir::Value operand) {
-    return isChosenByLaunch(operand, depth + 1);
-  });
-}
-
-namespace {
-/// Finds the narrower access that stands for a wide one on the other side of a
-/// branch that all threads of a launch take alike. Full tiles and edge tiles,
-/// or a vector loop and its remainder, are no alternatives: they occur in one
-/// launch.
-class Alternatives {
-public:
-  Alternatives(Detector &detector, llvm::ArrayRef<Access> accesses)
-      : index(detector.getIndex()),
-        dominance(detector.getKernel().getDominance()) {
-    for (BlockId block : dominance.getOrder()) {
-      auto branch = llvm::dyn_cast<kern::CondBranchOp>(
-          index.getOp(index.getTerminator(block)));
-      if (branch && isChosenByLaunch(branch.getCondition()))
-        forks.insert(block);
-    }
-    // One access of each width stands for its block.
-    if (!forks.empty())
-      for (const Access &access : accesses)
-        if (dominance.getPosition(index.getBlockOf(access.op)) != kNone)
-          blocks.try_emplace({index.getBlockOf(access.op), access.bytes},
-                             &access);
-  }
-
-  /// The alternative of `wide`, or null.
-  const Access *find(const Access &wide) const {
-    BlockId here = index.getBlockOf(wide.op);
-    for (const auto &[key, other] : blocks) {
-      BlockId there = key.first;
-      if (other->bytes >= wide.bytes || here == there)
-        continue;
-      BlockId fork = dominance.getCommonDominator(here, there);
-      if (fork != here && fork != there && forks.contains(fork) &&
-          !dominance.reaches(here, there) && !dominance.reaches(there, here))
-        return other;
-    }
-    return nullptr;
-  }
-
-private:
-  const KernelIndex &index;
-  const Dominance &dominance;
-  llvm::DenseSet<BlockId> forks;
-  llvm::MapVector<std::pair<BlockId, int64_t>, const Access *> blocks;
-};
-} // namespace
-
 static void report(Detector &detector, llvm::StringRef direction,
                    llvm::ArrayRef<Access> accesses) {
   // Shares are over the main region, or over the whole kernel where the main
@@ -151,7 +79,6 @@ static void report(Detector &detector, llvm::StringRef direction,
   // An access that cannot be judged may belong to the bytes or not.
   bool sure = llvm::all_of(
       scope, [](const Access *access) { return access->judgement.isProved(); });
-  Alternatives alternatives(detector, accesses);
   for (const Access &access : accesses) {
     if (access.bytes < 8)
       continue;
@@ -163,16 +90,7 @@ static void report(Detector &detector, llvm::StringRef direction,
           detector.getMainRegion().getKind() == MainRegion::Kind::Loops))
       if (std::optional<double> share = getShare(detector, scope, access.bytes))
         attributes["share"] = *share;
-    Judgement judgement = access.judgement;
-    if (judgement.isProved())
-      if (const Access *other = alternatives.find(access))
-        judgement = Judgement::undecided(
-            "is one side of a branch on launch parameters, and " +
-                detector.describe(other->op) + " moves " +
-                std::to_string(other->bytes) + " bytes at a time on the other",
-            "the values of the launch parameters under the workload",
-            {other->op});
-    detector.conclude(judgement, std::move(attributes), access.op);
+    detector.conclude(access.judgement, std::move(attributes), access.op);
   }
 }
 

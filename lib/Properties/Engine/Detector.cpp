@@ -124,12 +124,20 @@ std::string Detector::describe(llvm::ArrayRef<OpId> ops) {
 
 void Detector::addFact(AttributeMap attributes, OpId at,
                        llvm::ArrayRef<OpId> where) {
+  claims.push_back({std::move(attributes),
+                    where.front(),
+                    {where.begin(), where.end()},
+                    at != kNone});
+}
+
+void Detector::record(const Claim &claim) {
   Fact fact;
-  fact.attributes = std::move(attributes);
+  fact.attributes = claim.attributes;
   fact.tier = tier;
   fact.tiers.insert(tier);
   fact.inMain = Tristate::No;
-  if (at != kNone) {
+  if (claim.placed) {
+    OpId at = claim.op;
     const LoopNest &loops = kernel.getLoops();
     uint32_t loop = loops.getInnermostWorking(getIndex().getBlockOf(at));
     if (loop != kNone)
@@ -141,13 +149,41 @@ void Detector::addFact(AttributeMap attributes, OpId at,
   for (Fact &known : found.facts)
     if (known.attributes == fact.attributes && known.loop == fact.loop &&
         known.inMain == fact.inMain) {
-      for (OpId op : where)
+      for (OpId op : claim.where)
         addPlace(known.where, op);
       return;
     }
-  for (OpId op : where)
+  for (OpId op : claim.where)
     addPlace(fact.where, op);
   found.facts.push_back(std::move(fact));
+}
+
+OpId Detector::findOtherWay(const Claim &claim) {
+  if (!forks)
+    forks = findLaunchForks(kernel);
+  const KernelIndex &index = getIndex();
+  for (size_t i = 0; i < forks->size(); ++i)
+    for (unsigned side : {0u, 1u}) {
+      const LaunchFork &fork = (*forks)[i];
+      const llvm::BitVector &here = fork.sides[side].blocks;
+      const llvm::BitVector &there = fork.sides[1 - side].blocks;
+      bool onOneSide = llvm::any_of(claim.where, [&](OpId op) {
+        return here.test(index.getBlockOf(op));
+      });
+      if (!onOneSide)
+        continue;
+      // Thousands of unrolled copies ask the same.
+      auto [answer, isNew] =
+          sameElsewhere.try_emplace({i, side, claim.attributes}, false);
+      if (isNew)
+        answer->second = llvm::any_of(claims, [&](const Claim &other) {
+          return there.test(index.getBlockOf(other.op)) &&
+                 other.attributes == claim.attributes;
+        });
+      if (!answer->second)
+        return fork.sides[1 - side].work;
+    }
+  return kNone;
 }
 
 void Detector::addFact(AttributeMap attributes, OpId op) {
@@ -197,6 +233,19 @@ void Detector::conclude(const Judgement &judgement, AttributeMap attributes,
 }
 
 void Detector::finish(llvm::StringRef property, FactSet &into) {
+  for (const Claim &claim : claims) {
+    OpId other = findOtherWay(claim);
+    if (other == kNone)
+      record(claim);
+    else
+      add(Judgement::undecided(
+              "is on one side of a branch on launch parameters, and " +
+                  describe(other) + " works in another way on the other",
+              "the values of the launch parameters under the workload",
+              {other}),
+          claim.op);
+  }
+  claims.clear();
   for (auto &[key, group] : groups) {
     OpId first = group.ops.front();
     std::string sentence;

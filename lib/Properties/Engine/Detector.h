@@ -17,6 +17,8 @@
 #ifndef D2K_LIB_PROPERTIES_ENGINE_DETECTOR_H
 #define D2K_LIB_PROPERTIES_ENGINE_DETECTOR_H
 
+#include "Engine/LaunchForks.h"
+
 #include "d2k/Analysis/KernelContext.h"
 #include "d2k/Properties/Properties.h"
 
@@ -124,7 +126,8 @@ public:
   void addNearMiss(std::string sentence, llvm::ArrayRef<OpId> where);
   void addUndecided(std::string sentence, std::string wouldDecide,
                     llvm::ArrayRef<OpId> where);
-  /// A fact when proved, else `add`.
+  /// A fact when proved, unless a branch on launch parameters chooses between
+  /// it and another way (see LaunchForks.h); else `add`.
   void conclude(const Judgement &judgement, AttributeMap attributes, OpId op);
 
   /// "gemm.cu:58", or "PTX line 120" without line information.
@@ -142,7 +145,18 @@ private:
     Judgement judgement;
     llvm::SmallVector<OpId, 4> ops;
   };
+  /// A proved claim; it becomes a fact in `finish`.
+  struct Claim {
+    AttributeMap attributes;
+    OpId op;
+    llvm::SmallVector<OpId, 2> where;
+    bool placed;
+  };
   void addPlace(std::vector<SourceLocation> &places, OpId op);
+  void record(const Claim &claim);
+  /// Work on the other side of a branch on launch parameters that makes no
+  /// claim equal to `claim`; kNone when there is none.
+  OpId findOtherWay(const Claim &claim);
   std::vector<SourceLocation> getPlaces(llvm::ArrayRef<OpId> ops);
   /// Ordinary stores of unprocessed input data to `object`.
   llvm::ArrayRef<uint32_t> getPlainStores(analysis::ObjectId object);
@@ -151,6 +165,10 @@ private:
   Tier tier;
   const SnippetProvider &snippets;
   FactSet found;
+  std::vector<Claim> claims;
+  std::optional<std::vector<LaunchFork>> forks;
+  /// By fork, side and attributes: the other side makes the same claim.
+  std::map<std::tuple<size_t, unsigned, AttributeMap>, bool> sameElsewhere;
   std::map<std::string, Group> groups;
   std::optional<Judgement> oneWay, modelled;
   std::map<analysis::ProductClass, Judgement> soleWay;
