@@ -62,6 +62,9 @@ static Judgement judgePrefetch(Detector &detector, kern::BulkCopyOp op) {
   // What is fetched into L2 must be read by the kernel itself.
   const MemoryRoots &memory = detector.getMemory();
   const KernelIndex &index = detector.getIndex();
+  if (op.getSize() &&
+      detector.getConstants().get(index.getId(op.getSize())) == uint64_t(0))
+    return Judgement::nearMiss("prefetches 0 bytes");
   llvm::ArrayRef<RootId> roots =
       memory.getRoots(index.getId(op.getSrc().front()));
   if (roots.empty())

@@ -40,8 +40,7 @@ protected:
     EXPECT_TRUE(outcome.succeeded());
     mlir::OwningOpRef<mlir::ModuleOp> lifted =
         liftToKern(*outcome.module, buffer, context, &statistics);
-    if (lifted)
-      EXPECT_TRUE(mlir::succeeded(mlir::verify(*lifted)));
+    EXPECT_TRUE(!lifted || mlir::succeeded(mlir::verify(*lifted)));
     return lifted;
   }
 
