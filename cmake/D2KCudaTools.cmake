@@ -35,3 +35,24 @@ foreach(tool nvcc ptxas nvdisasm cuobjdump)
     set(${variable} "" CACHE FILEPATH "The CUDA toolkit's ${tool}" FORCE)
   endif()
 endforeach()
+
+# The headers of the driver and of CUPTI, beside nvcc or in a default folder.
+# Without them the oracle and the worker of d2k-run are not built.
+set(d2k_cuda_include_hints "")
+if(D2K_NVCC)
+  get_filename_component(d2k_nvcc_real "${D2K_NVCC}" REALPATH)
+  get_filename_component(d2k_nvcc_bin "${d2k_nvcc_real}" DIRECTORY)
+  set(d2k_cuda_include_hints "${d2k_nvcc_bin}/../include")
+endif()
+if(NOT D2K_CUDA_INCLUDE)
+  unset(D2K_CUDA_INCLUDE CACHE)
+endif()
+find_path(D2K_CUDA_INCLUDE cuda.h
+  HINTS ${d2k_cuda_include_hints}
+  PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda ${d2k_cuda_folders}
+  PATH_SUFFIXES include
+  DOC "The folder of cuda.h; may be empty")
+mark_as_advanced(D2K_CUDA_INCLUDE)
+if(NOT D2K_CUDA_INCLUDE)
+  set(D2K_CUDA_INCLUDE "" CACHE PATH "The folder of cuda.h" FORCE)
+endif()

@@ -6,7 +6,7 @@
 # they are part of the default build.
 
 function(d2k_add_header_check)
-  set(components Support Fact Task Rubric Report)
+  set(components Support Fact Task Rubric Report Metrics Runner)
   set(all ALL)
   if(D2K_ANALYZER)
     list(APPEND components Dialect Frontend Analysis Properties Driver)
