@@ -17,7 +17,8 @@ using ptx::StatementKind;
 FunctionLifter::FunctionLifter(ModuleLifter &module,
                                const ptx::Function &function, kern::FuncOp op)
     : module(module), loc(op.getLoc()), function(function), op(op),
-      symbol(FlatSymbolRefAttr::get(op.getSymNameAttr())) {}
+      symbol(FlatSymbolRefAttr::get(op.getSymNameAttr())),
+      ssa(op, module.statistics) {}
 
 LogicalResult FunctionLifter::run() {
   labelPositions.assign(function.numLabels, ~0u);
@@ -28,41 +29,12 @@ LogicalResult FunctionLifter::run() {
     return failure();
 
   FlowGraph graph(successors, entry);
-  BlockAccesses accesses;
+  AccessScan accesses(ssa.getNumVariables());
   scanBlocks(graph, accesses);
-  phis =
-      placePhis(graph, static_cast<uint32_t>(variableTypes.size()), accesses);
-  crossesBlocks.assign(variableTypes.size(), false);
-  for (auto [variable, index] : accesses.uses)
-    crossesBlocks[variable] = true;
-
-  makeBlocks(graph);
-  current.assign(variableTypes.size(), Value());
-  block = entryBlock;
+  ssa.prepare(graph, entry, accesses.getAccesses());
+  countUnreachable(graph);
   makeArguments();
-
-  // Pre-order over the dominator tree; `undoLog` takes a subtree's definitions
-  // of variables back when the walk leaves it.
-  struct Frame {
-    uint32_t index;
-    uint32_t next;
-    size_t undo;
-  };
-  std::vector<Frame> stack = {{entry, 0, 0}};
-  liftBlock(entry);
-  while (!stack.empty()) {
-    Frame &frame = stack.back();
-    ArrayRef<uint32_t> children = graph.dominated(frame.index);
-    if (frame.next < children.size()) {
-      uint32_t child = children[frame.next++];
-      stack.push_back({child, 0, undoLog.size()});
-      liftBlock(child);
-      continue;
-    }
-    for (; undoLog.size() > frame.undo; undoLog.pop_back())
-      current[undoLog.back().first] = undoLog.back().second;
-    stack.pop_back();
-  }
+  ssa.walk(graph, entry, [&](uint32_t index) { liftBlock(index); });
   return success();
 }
 
@@ -274,12 +246,11 @@ LogicalResult FunctionLifter::findBlocks() {
 void FunctionLifter::numberVariables() {
   firstVariable.reserve(function.registers.size());
   for (const ptx::Register *reg : function.registers) {
-    firstVariable.push_back(static_cast<uint32_t>(variableTypes.size()));
-    variableTypes.insert(variableTypes.end(), reg->getVectorWidth(),
-                         module.registerType(reg->getType()));
+    firstVariable.push_back(ssa.getNumVariables());
+    for (unsigned lane = 0; lane < reg->getVectorWidth(); ++lane)
+      ssa.addVariable(module.registerType(reg->getType()));
   }
-  carry = static_cast<uint32_t>(variableTypes.size());
-  variableTypes.push_back(module.i1);
+  carry = ssa.addVariable(module.i1);
   for (const ptx::Parameter &parameter : function.returns)
     if (const auto *reg = dyn_cast_or_null<ptx::Register>(parameter.entity))
       for (unsigned lane = 0; lane < reg->getVectorWidth(); ++lane)
@@ -342,26 +313,14 @@ struct OperandScan {
 };
 } // namespace d2k::lift
 
-void FunctionLifter::scanBlocks(const FlowGraph &graph,
-                                BlockAccesses &accesses) {
-  std::vector<uint32_t> lastUse(variableTypes.size(), ~0u);
-  std::vector<uint32_t> lastDef(variableTypes.size(), ~0u);
+void FunctionLifter::scanBlocks(const FlowGraph &graph, AccessScan &accesses) {
   OperandScan scan{*this};
+  auto read = [&](uint32_t variable) { accesses.read(variable); };
+  auto write = [&](uint32_t variable) { accesses.write(variable); };
   // The entry defines every variable: with the parameter, or as undefined.
   for (uint32_t index : graph.reversePostOrder()) {
     BasicBlock &scanned = blocks[index];
-    auto read = [&](uint32_t variable) {
-      if (lastDef[variable] == index || lastUse[variable] == index)
-        return;
-      lastUse[variable] = index;
-      accesses.uses.push_back({variable, index});
-    };
-    auto write = [&](uint32_t variable) {
-      if (lastDef[variable] == index)
-        return;
-      lastDef[variable] = index;
-      accesses.defs.push_back({variable, index});
-    };
+    accesses.enter(index);
     if (index == entry)
       for (const ptx::Parameter &parameter : function.parameters)
         if (const auto *reg = dyn_cast_or_null<ptx::Register>(parameter.entity))
@@ -379,51 +338,16 @@ void FunctionLifter::scanBlocks(const FlowGraph &graph,
   }
 }
 
-Value FunctionLifter::readVariable(uint32_t variable) {
-  if (Value value = current[variable])
-    return value;
-  Value &value = undefinedVariables[variable];
-  if (!value) {
-    OpBuilder builder(module.getContext());
-    auto undef =
-        kern::UndefOp::create(builder, op.getLoc(), variableTypes[variable]);
-    insertInPrologue(undef);
-    value = undef;
-  }
-  return value;
-}
-
-void FunctionLifter::writeVariable(uint32_t variable, Value value) {
-  if (crossesBlocks[variable])
-    undoLog.push_back({variable, current[variable]});
-  current[variable] = value;
-}
-
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
 
-void FunctionLifter::makeBlocks(const FlowGraph &graph) {
-  Region &body = op.getBody();
-  auto make = [&](uint32_t index) {
-    auto *made = new Block();
-    body.push_back(made);
-    blocks[index].block = made;
-    for (uint32_t variable : phis[index])
-      made->addArgument(variableTypes[variable], op.getLoc());
-    module.statistics.blockArguments += phis[index].size();
-    ++module.statistics.blocks;
-  };
-  make(entry);
-  entryBlock = blocks[entry].block;
-  for (uint32_t index = 0; index < blocks.size(); ++index) {
-    if (index != entry && graph.isReachable(index))
-      make(index);
+void FunctionLifter::countUnreachable(const FlowGraph &graph) {
+  for (uint32_t index = 0; index < blocks.size(); ++index)
     if (!graph.isReachable(index))
       module.statistics.unreachable += blocks[index].last -
                                        blocks[index].first +
                                        (blocks[index].control != ~0u);
-  }
 }
 
 void FunctionLifter::makeArguments() {
@@ -432,16 +356,15 @@ void FunctionLifter::makeArguments() {
   auto add = [&](const ptx::Parameter &parameter, bool isReturn) {
     if (const auto *variable =
             dyn_cast_or_null<ptx::Variable>(parameter.entity)) {
-      parameters[variable] = entryBlock->addArgument(
+      parameters[variable] = ssa.getEntryBlock()->addArgument(
           types[next++], module.locate(variable->loc, LocationAttr()));
     } else if (const auto *reg =
                    dyn_cast_or_null<ptx::Register>(parameter.entity);
                reg && !isReturn) {
       for (unsigned lane = 0; lane < reg->getVectorWidth(); ++lane)
-        writeVariable(
-            variableOf(reg, lane),
-            entryBlock->addArgument(types[next++],
-                                    module.locate(reg->loc, LocationAttr())));
+        ssa.write(variableOf(reg, lane),
+                  ssa.getEntryBlock()->addArgument(
+                      types[next++], module.locate(reg->loc, LocationAttr())));
     }
   };
   for (const ptx::Parameter &parameter : function.returns)
@@ -450,24 +373,8 @@ void FunctionLifter::makeArguments() {
     add(parameter, /*isReturn=*/false);
 }
 
-void FunctionLifter::append(Operation *created) {
-  block->push_back(created);
-  if (block == entryBlock && !prologueEnd)
-    prologueEnd = created;
-  ++module.statistics.operations;
-}
-
-void FunctionLifter::insertInPrologue(Operation *created) {
-  if (prologueEnd)
-    entryBlock->getOperations().insert(Block::iterator(prologueEnd), created);
-  else
-    entryBlock->push_back(created);
-  ++module.statistics.operations;
-}
-
 void FunctionLifter::setGuard(const ptx::Instruction &instruction) {
-  guard =
-      instruction.guard ? readVariable(variableOf(instruction.guard)) : Value();
+  guard = instruction.guard ? ssa.read(variableOf(instruction.guard)) : Value();
   isGuardNegated = instruction.isGuardNegated;
 }
 
@@ -540,18 +447,9 @@ bool FunctionLifter::liftOpaque(const ptx::Instruction &instruction,
 
 void FunctionLifter::liftBlock(uint32_t index) {
   const BasicBlock &lifted = blocks[index];
-  block = lifted.block;
-  for (auto [i, variable] : llvm::enumerate(phis[index]))
-    writeVariable(variable, block->getArgument(i));
   for (uint32_t i = lifted.first; i < lifted.last; ++i)
     liftItem(items[i]);
   liftExit(index);
-}
-
-void FunctionLifter::appendPhiOperands(uint32_t successor,
-                                       SmallVectorImpl<Value> &values) {
-  for (uint32_t variable : phis[successor])
-    values.push_back(readVariable(variable));
 }
 
 void FunctionLifter::liftExit(uint32_t index) {
@@ -565,22 +463,22 @@ void FunctionLifter::liftExit(uint32_t index) {
   } else if (lifted.first == lifted.last) {
     loc = op.getLoc();
   }
-  auto blockOf = [&](unsigned i) { return blocks[successors[index][i]].block; };
+  auto blockOf = [&](unsigned i) { return ssa.getBlock(successors[index][i]); };
   switch (lifted.exit) {
   case Exit::Fall:
   case Exit::Branch: {
     SmallVector<Value> values;
-    appendPhiOperands(successors[index][0], values);
+    ssa.appendPhiOperands(successors[index][0], values);
     create<kern::BranchOp>(values, blockOf(0));
     return;
   }
   case Exit::Conditional: {
     const ptx::Instruction &instruction = *control->instruction;
-    Value condition = readVariable(variableOf(instruction.guard));
+    Value condition = ssa.read(variableOf(instruction.guard));
     unsigned on = instruction.isGuardNegated ? 1 : 0;
     SmallVector<Value> values[2];
-    appendPhiOperands(successors[index][on], values[0]);
-    appendPhiOperands(successors[index][1 - on], values[1]);
+    ssa.appendPhiOperands(successors[index][on], values[0]);
+    ssa.appendPhiOperands(successors[index][1 - on], values[1]);
     create<kern::CondBranchOp>(condition, values[0], values[1],
                                instruction.has(ptx::Modifier::Uni), blockOf(on),
                                blockOf(1 - on));
@@ -592,9 +490,9 @@ void FunctionLifter::liftExit(uint32_t index) {
     SmallVector<ValueRange> ranges;
     SmallVector<Block *> targets;
     for (auto [i, successor] : llvm::enumerate(successors[index])) {
-      appendPhiOperands(successor, values[i]);
+      ssa.appendPhiOperands(successor, values[i]);
       ranges.push_back(values[i]);
-      targets.push_back(blocks[successor].block);
+      targets.push_back(ssa.getBlock(successor));
     }
     create<kern::SwitchOp>(selector, ranges, targets);
     return;
@@ -602,7 +500,7 @@ void FunctionLifter::liftExit(uint32_t index) {
   case Exit::Return: {
     SmallVector<Value> values;
     for (uint32_t variable : returnVariables)
-      values.push_back(readVariable(variable));
+      values.push_back(ssa.read(variable));
     create<kern::ReturnOp>(values);
     return;
   }

@@ -31,35 +31,6 @@ static bool isVector(ptx::SpecialRegister reg) {
 // Values of the function's start
 //===----------------------------------------------------------------------===//
 
-Value FunctionLifter::constant(uint64_t bits, IntegerType type, bool isSigned) {
-  unsigned width = type.getWidth();
-  if (width < 64)
-    bits &= (uint64_t(1) << width) - 1;
-  // Wider than 64 bits, the two readings of the top bit differ.
-  bool extends = width > 64 && isSigned && static_cast<int64_t>(bits) < 0;
-  Value &value = constants[{bits, 2 * width + extends}];
-  if (!value) {
-    OpBuilder builder(module.getContext());
-    auto made = kern::ConstantOp::create(
-        builder, op.getLoc(), type,
-        IntegerAttr::get(type, APInt(width, bits, extends)));
-    insertInPrologue(made);
-    value = made;
-  }
-  return value;
-}
-
-Value FunctionLifter::undefined(IntegerType type) {
-  Value &value = undefinedTypes[type.getWidth()];
-  if (!value) {
-    OpBuilder builder(module.getContext());
-    auto made = kern::UndefOp::create(builder, op.getLoc(), type);
-    insertInPrologue(made);
-    value = made;
-  }
-  return value;
-}
-
 Value FunctionLifter::symbolAddress(const ptx::Entity *entity, bool isGeneric,
                                     IntegerType type) {
   if (type.getWidth() != 32 && type.getWidth() != 64)
@@ -85,7 +56,7 @@ Value FunctionLifter::symbolAddress(const ptx::Entity *entity, bool isGeneric,
   auto made =
       kern::AddressOfOp::create(builder, op.getLoc(), type, target,
                                 isGeneric ? builder.getUnitAttr() : UnitAttr());
-  insertInPrologue(made);
+  ssa.insertInPrologue(made);
   return value = made;
 }
 
@@ -151,7 +122,7 @@ Value FunctionLifter::readPlain(const ptx::Operand &operand,
   case OperandKind::Register: {
     unsigned first;
     lanesOf(operand, first);
-    return readVariable(variableOf(operand.getRegister(), first));
+    return ssa.read(variableOf(operand.getRegister(), first));
   }
   case OperandKind::Integer:
     return constant(operand.bits, immediate, !operand.isUnsigned);
@@ -230,7 +201,7 @@ void FunctionLifter::readAll(const ptx::Operand &operand, IntegerType immediate,
       break;
     for (unsigned lane = 0; lane < lanes; ++lane)
       values.push_back(
-          readVariable(variableOf(operand.getRegister(), first + lane)));
+          ssa.read(variableOf(operand.getRegister(), first + lane)));
     return;
   }
   case OperandKind::Special:
@@ -275,7 +246,7 @@ void FunctionLifter::readRest(const ptx::Operand &operand,
 
 void FunctionLifter::addResult(uint32_t variable) {
   resultVariables.push_back(variable);
-  resultTypes.push_back(variableTypes[variable]);
+  resultTypes.push_back(ssa.getType(variable));
 }
 
 void FunctionLifter::addSink(IntegerType type) {
@@ -305,9 +276,9 @@ void FunctionLifter::assign(const ptx::Operand &operand, ValueRange values) {
   for (auto [variable, value] : llvm::zip(resultVariables, values)) {
     if (variable == kSink)
       continue;
-    Value written = fit(value, variableTypes[variable]);
+    Value written = fit(value, ssa.getType(variable));
     if (guard) {
-      Value old = readVariable(variable);
+      Value old = ssa.read(variable);
       kern::SelectOp::Properties properties;
       properties.type = kern::ElementTypeAttr::get(
           module.getContext(),
@@ -318,7 +289,7 @@ void FunctionLifter::assign(const ptx::Operand &operand, ValueRange values) {
                                            {written.getType()})
                     ->getResult(0);
     }
-    writeVariable(variable, written);
+    ssa.write(variable, written);
   }
 }
 

@@ -10,9 +10,9 @@
 #ifndef D2K_LIB_FRONTEND_PTXTOKERN_LIFTER_H
 #define D2K_LIB_FRONTEND_PTXTOKERN_LIFTER_H
 
-#include "FlowGraph.h"
 #include "Words.h"
 #include "d2k/Dialect/Kern/Kern.h"
+#include "d2k/Frontend/Lifting/SSABuilder.h"
 #include "d2k/Frontend/PTX/AST.h"
 #include "d2k/Frontend/PTXToKern/Lift.h"
 
@@ -294,12 +294,14 @@ public:
   void readRest(const ptx::Operand &operand, mlir::IntegerType immediate,
                 llvm::SmallVectorImpl<mlir::Value> &values);
   /// Current value of the carry flag.
-  mlir::Value readCarry() { return readVariable(carry); }
+  mlir::Value readCarry() { return ssa.read(carry); }
 
   mlir::Value constant(uint64_t bits, mlir::IntegerType type,
-                       bool isSigned = true);
+                       bool isSigned = true) {
+    return ssa.constant(bits, type, isSigned);
+  }
   /// A value that nothing defines; one a type.
-  mlir::Value undefined(mlir::IntegerType type);
+  mlir::Value undefined(mlir::IntegerType type) { return ssa.undefined(type); }
   mlir::Value symbolAddress(const ptx::Entity *entity, bool isGeneric,
                             mlir::IntegerType type);
   /// True while a guarded instruction is lifted.
@@ -341,7 +343,7 @@ public:
   OpT create(Args &&...args) {
     mlir::OpBuilder builder(module.getContext());
     auto op = OpT::create(builder, loc, std::forward<Args>(args)...);
-    append(op);
+    ssa.append(op);
     return op;
   }
   /// Gives the registers of \p operand new values, one for each lane. A guarded
@@ -388,7 +390,6 @@ private:
     Exit exit = Exit::Fall;
     /// Item of the control instruction, or none.
     uint32_t control = ~0u;
-    mlir::Block *block = nullptr;
   };
 
   void collect(const ptx::Block &body);
@@ -396,23 +397,16 @@ private:
   uint32_t addBlock(uint32_t first, uint32_t last);
   uint32_t getExitBlock(Exit exit, uint32_t control);
   void numberVariables();
-  void scanBlocks(const FlowGraph &graph, BlockAccesses &accesses);
-  void makeBlocks(const FlowGraph &graph);
+  void scanBlocks(const FlowGraph &graph, AccessScan &accesses);
+  void countUnreachable(const FlowGraph &graph);
   void makeArguments();
   void liftBlock(uint32_t index);
   void liftItem(const Item &item);
   void liftExit(uint32_t index);
-  void appendPhiOperands(uint32_t successor,
-                         llvm::SmallVectorImpl<mlir::Value> &values);
   bool isNoReturn(const Item &item) const;
-
-  void append(mlir::Operation *op);
-  void insertInPrologue(mlir::Operation *op);
 
   //===--- Variables ------------------------------------------------------===//
 
-  mlir::Value readVariable(uint32_t variable);
-  void writeVariable(uint32_t variable, mlir::Value value);
   uint32_t variableOf(const ptx::Register *reg, unsigned lane = 0) const {
     return firstVariable[reg->ordinal] + lane;
   }
@@ -436,22 +430,10 @@ private:
   uint32_t returnBlock = ~0u, exitBlock = ~0u;
 
   std::vector<uint32_t> firstVariable;
-  std::vector<mlir::IntegerType> variableTypes;
   uint32_t carry = 0;
   /// Registers that `ret` returns.
   llvm::SmallVector<uint32_t, 4> returnVariables;
-  Rows phis;
-  /// Read in a block that does not write it first.
-  std::vector<bool> crossesBlocks;
-  std::vector<mlir::Value> current;
-  std::vector<std::pair<uint32_t, mlir::Value>> undoLog;
-
-  mlir::Block *entryBlock = nullptr, *block = nullptr;
-  /// First operation of the entry block behind constants and addresses.
-  mlir::Operation *prologueEnd = nullptr;
-  llvm::DenseMap<std::pair<uint64_t, unsigned>, mlir::Value> constants;
-  llvm::DenseMap<uint32_t, mlir::Value> undefinedVariables;
-  llvm::DenseMap<unsigned, mlir::Value> undefinedTypes;
+  SSABuilder ssa;
   llvm::DenseMap<std::pair<const void *, unsigned>, mlir::Value> addresses;
   llvm::DenseMap<const ptx::Entity *, mlir::Value> parameters;
   llvm::DenseMap<const ptx::Entity *, mlir::FlatSymbolRefAttr> objects;
@@ -490,15 +472,15 @@ mlir::Operation *FunctionLifter::finish(typename OpT::Properties &properties,
     for (auto [variable, type] : llvm::zip(resultVariables, resultTypes))
       operands.push_back(variable == kSink
                              ? undefined(llvm::cast<mlir::IntegerType>(type))
-                             : readVariable(variable));
+                             : ssa.read(variable));
   }
   mlir::Operation *created = mlir::Operation::create(
       loc, name, resultTypes, operands, module.noAttributes, &properties,
       mlir::BlockRange(), /*numRegions=*/0);
-  append(created);
+  ssa.append(created);
   for (unsigned i = 0; i < resultVariables.size(); ++i)
     if (resultVariables[i] != kSink)
-      writeVariable(resultVariables[i], created->getResult(i));
+      ssa.write(resultVariables[i], created->getResult(i));
   return created;
 }
 
@@ -516,7 +498,7 @@ mlir::Operation *FunctionLifter::synthesize(
       loc, mlir::OperationName(OpT::getOperationName(), module.getContext()),
       types, values, module.noAttributes, &properties, mlir::BlockRange(),
       /*numRegions=*/0);
-  append(created);
+  ssa.append(created);
   return created;
 }
 

@@ -5,8 +5,8 @@
 // phi nodes of pruned SSA form go. Every step is linear in the size of its
 // input and output, so that functions of 10^5 registers stay cheap.
 
-#ifndef D2K_LIB_FRONTEND_PTXTOKERN_FLOWGRAPH_H
-#define D2K_LIB_FRONTEND_PTXTOKERN_FLOWGRAPH_H
+#ifndef D2K_FRONTEND_LIFTING_FLOWGRAPH_H
+#define D2K_FRONTEND_LIFTING_FLOWGRAPH_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -84,4 +84,4 @@ Rows placePhis(const FlowGraph &graph, uint32_t numVariables,
 
 } // namespace d2k::lift
 
-#endif // D2K_LIB_FRONTEND_PTXTOKERN_FLOWGRAPH_H
+#endif // D2K_FRONTEND_LIFTING_FLOWGRAPH_H

@@ -3,7 +3,7 @@
 // Dominators and phi nodes, on small graphs by hand and on random graphs
 // against their definitions.
 
-#include "FlowGraph.h"
+#include "d2k/Frontend/Lifting/FlowGraph.h"
 
 #include "gtest/gtest.h"
 

@@ -6,7 +6,7 @@
 // the number of (variable, block) pairs in which the variable is live, and only
 // the phi nodes are kept.
 
-#include "FlowGraph.h"
+#include "d2k/Frontend/Lifting/FlowGraph.h"
 
 #include <algorithm>
 #include <cassert>
