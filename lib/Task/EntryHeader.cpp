@@ -68,6 +68,8 @@ static std::vector<Field> getFields(const Task &task) {
   for (const Axis &axis : task.axes)
     if (axis.kind != AxisKind::Constant)
       fields.push_back({"int64_t " + axis.name + ";", axis.description});
+  if (task.findMachineAxis())
+    fields.push_back({"int64_t rank;", "this rank, from 0"});
   auto addTensor = [&](const Tensor &tensor) {
     std::string cType(getCType(tensor.type));
     std::string typeName(getDTypeName(tensor.type));
@@ -76,14 +78,32 @@ static std::vector<Field> getFields(const Task &task) {
                         typeName + ", " + tensor.description});
       return;
     }
+    std::string comment =
+        typeName + " " + getShapeText(tensor) + ", " + tensor.description;
+    if (tensor.hasPeers) {
+      fields.push_back(
+          {"const " + cType + " *const *" + tensor.name + ";",
+           comment + "; one pointer a rank, the array on the host"});
+      return;
+    }
     fields.push_back(
         {(tensor.isOutput ? "" : "const ") + cType + " *" + tensor.name + ";",
-         typeName + " " + getShapeText(tensor) + ", " + tensor.description});
+         comment});
   };
   for (const Tensor &input : task.inputs)
     addTensor(input);
   for (const Tensor &output : task.outputs)
     addTensor(output);
+  if (task.symmetric) {
+    fields.push_back({"void *const *scratch;",
+                      "scratch of every rank, undefined contents; the array "
+                      "on the host"});
+    fields.push_back({"size_t scratch_bytes;", "size of the above, on each"});
+    fields.push_back({"uint32_t *const *signals;",
+                      "words of every rank, zero before the first call and "
+                      "never reset; the array on the host"});
+    fields.push_back({"size_t signal_words;", "number of the above, on each"});
+  }
   if (task.hasPrepare()) {
     fields.push_back({"const void *prepared;", "what prepare wrote, or null"});
     fields.push_back({"size_t prepared_bytes;", "size of the above"});

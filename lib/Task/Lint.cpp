@@ -4,6 +4,10 @@
 
 #include "d2k/Task/Lint.h"
 
+#include "d2k/Task/Acceptance.h"
+#include "d2k/Task/Inputs.h"
+#include "d2k/Task/Trials.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -46,10 +50,14 @@ private:
   void checkNames();
   void checkTensor(const Tensor &tensor);
   void checkTolerance();
-  void checkDistribution(const Distribution &distribution,
-                         const std::string &path);
+  void checkInputs(const std::map<std::string, Distribution> &inputs,
+                   const std::string &path);
+  void checkTrials();
+  void checkRanks();
   void checkWorkload(const Workload &workload, const std::string &path);
   void checkWorkloadSizes(const Workload &workload, const std::string &path);
+  void checkDraws(const Workload &workload, const AxisValues &values,
+                  const std::string &path);
 
   const Task &task;
   std::string folder;
@@ -77,6 +85,10 @@ void Linter::checkNames() {
     names.insert("prepared");
     names.insert("prepared_bytes");
   }
+  if (task.findMachineAxis())
+    names.insert("rank");
+  if (task.symmetric)
+    names.insert({"scratch", "scratch_bytes", "signals", "signal_words"});
   for (const Axis &axis : task.axes)
     addName(axis.name, "axes." + axis.name);
   for (const Tensor &tensor : task.inputs)
@@ -104,14 +116,55 @@ void Linter::checkTensor(const Tensor &tensor) {
     report(path + ".constant",
            "only gemm_nvfp4, gemm_w4a16, moe_grouped_gemm and "
            "gemm_fp8_blockscaled may have inputs that `prepare` repacks");
-  if (tensor.distribution)
-    checkDistribution(*tensor.distribution, path + ".distribution");
+  if (tensor.isScalar && tensor.hasPeers)
+    report(path + ".peers", "is for tensors, and this is a scalar");
 }
 
-void Linter::checkDistribution(const Distribution &distribution,
-                               const std::string &path) {
-  if (distribution.low > distribution.high)
-    report(path, "`low` is above `high`");
+void Linter::checkRanks() {
+  size_t machineAxes = 0;
+  for (const Axis &axis : task.axes)
+    machineAxes += axis.kind == AxisKind::Machine;
+  if (machineAxes > 1)
+    report("axes", "more than one is of type machine: the number of ranks is "
+                   "one number");
+  if (machineAxes != 0)
+    return;
+  std::string remedy = "needs an axis of type machine, the number of ranks";
+  for (const Tensor &input : task.inputs)
+    if (input.hasPeers)
+      report(getPath(input) + ".peers", remedy);
+  for (const Tensor &output : task.outputs)
+    if (output.isReplicated)
+      report(getPath(output) + ".replicated", remedy);
+  if (task.symmetric)
+    report("symmetric", remedy);
+}
+
+void Linter::checkInputs(const std::map<std::string, Distribution> &inputs,
+                         const std::string &path) {
+  for (const auto &[name, distribution] : inputs) {
+    const Tensor *tensor = task.findTensor(name);
+    if (!tensor || tensor->isOutput)
+      report(path + ".inputs." + name, "is no input");
+  }
+}
+
+void Linter::checkTrials() {
+  std::set<std::string> ids = {std::string(kRandomTrial)};
+  for (size_t i = 0; i < task.trials.size(); ++i) {
+    const Trial &trial = task.trials[i];
+    std::string path = json::joinIndex("trials", i);
+    if (!ids.insert(trial.id).second)
+      report(path + ".id", "\"" + trial.id +
+                               "\" is another trial's too, or the name of the "
+                               "ordinary ones");
+    checkInputs(trial.inputs, path);
+    for (const auto &[name, distribution] : trial.inputs)
+      if (const Tensor *tensor = task.findTensor(name);
+          tensor && tensor->isScalar)
+        report(path + ".inputs." + name,
+               "a scalar is part of the workload; no trial changes it");
+  }
 }
 
 void Linter::checkTolerance() {
@@ -128,6 +181,9 @@ void Linter::checkTolerance() {
       report("tolerance." + name,
              "the rule `product` is for floating-point outputs; \"" + name +
                  "\" is " + std::string(getDTypeName(tensor->type)));
+    else if (tolerance.rule == ToleranceRule::Acceptance)
+      if (Result<AcceptanceSpec> spec = getAcceptance(task, *tensor); !spec)
+        report("tolerance." + name, spec.error().message);
   }
 }
 
@@ -145,14 +201,30 @@ void Linter::checkWorkload(const Workload &workload, const std::string &path) {
     else if (value < 0)
       report(path + ".axes." + name, "is negative: " + std::to_string(value));
   }
-  for (const auto &[name, distribution] : workload.inputs) {
-    const Tensor *tensor = task.findTensor(name);
-    if (!tensor || tensor->isOutput)
-      report(path + ".inputs." + name, "is no input");
-    checkDistribution(distribution, path + ".inputs." + name);
-  }
+  checkInputs(workload.inputs, path);
   if (sound)
     checkWorkloadSizes(workload, path);
+}
+
+void Linter::checkDraws(const Workload &workload, const AxisValues &values,
+                        const std::string &path) {
+  auto check = [&](const Tensor &input, const Trial *trial) {
+    const Distribution &distribution =
+        task.getDistribution(input, workload, trial);
+    if (input.isScalar && distribution.kind != DistributionKind::Constant)
+      report(path, getPath(input) +
+                       ": a scalar needs a distribution of type constant");
+    Result<DrawSpec> spec = getDrawSpec(task, input, distribution, values);
+    if (!spec)
+      report(path, getPath(input) + (trial ? " in trial " + trial->id : "") +
+                       ": " + spec.error().message);
+  };
+  for (const Tensor &input : task.inputs) {
+    check(input, nullptr);
+    for (const Trial &trial : task.trials)
+      if (trial.inputs.count(input.name))
+        check(input, &trial);
+  }
 }
 
 void Linter::checkWorkloadSizes(const Workload &workload,
@@ -170,6 +242,11 @@ void Linter::checkWorkloadSizes(const Workload &workload,
     report(path, flops.error().message);
   if (Result<int64_t> bytes = task.getBytes(workload); !bytes)
     report(path, bytes.error().message);
+  if (Result<int64_t> bytes = task.getPeerBytes(workload); !bytes)
+    report(path, bytes.error().message);
+  if (Result<int64_t> bytes = task.getWorkspaceBytes(workload); !bytes)
+    report(path, bytes.error().message);
+  checkDraws(workload, values, path);
   auto checkSize = [&](const Tensor &tensor) {
     if (tensor.layout == Layout::Strided &&
         tensor.strides.size() != tensor.shape.size())
@@ -199,6 +276,8 @@ std::vector<std::string> Linter::run() {
   for (const Tensor &tensor : task.outputs)
     checkTensor(tensor);
   checkTolerance();
+  checkRanks();
+  checkTrials();
   std::set<std::string> ids;
   auto checkList = [&](const std::vector<Workload> &list, const char *name) {
     for (size_t i = 0; i < list.size(); ++i) {

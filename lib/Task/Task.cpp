@@ -108,7 +108,10 @@ public:
   Axis readAxis(const std::string &name, const Cursor &at);
   Tensor readTensor(const std::string &name, const Cursor &at, bool isOutput);
   Tolerance readTolerance(const Cursor &at);
+  /// The member `inputs` of \p at, or nothing.
+  std::map<std::string, Distribution> readDistributions(const Cursor &at);
   Workload readWorkload(const Cursor &at, bool isHeldOut);
+  Trial readTrial(const Cursor &at);
   Task readTask(const Cursor &root);
 
 private:
@@ -196,7 +199,9 @@ Tensor Reader::readTensor(const std::string &name, const Cursor &at,
   if (std::optional<Cursor> strides = at.find("strides"))
     tensor.strides = readExpressions(*strides);
   tensor.isConstant = readBoolean(at, "constant");
+  tensor.hasPeers = readBoolean(at, "peers");
   tensor.isInPlace = readBoolean(at, "in_place");
+  tensor.isReplicated = readBoolean(at, "replicated");
   tensor.description = readString(at, "description");
   if (std::optional<Cursor> distribution = at.find("distribution"))
     tensor.distribution = readDistribution(*distribution);
@@ -217,7 +222,18 @@ Tolerance Reader::readTolerance(const Cursor &at) {
   result.rmsRatio = readNumber(at, "rms_ratio");
   result.workingPrecision = readString(at, "working_precision");
   result.name = readString(at, "name");
+  if (std::optional<Cursor> parameters = at.find("parameters"))
+    result.parameters = parameters->getValue();
   result.source = readString(at, "source");
+  return result;
+}
+
+std::map<std::string, Distribution>
+Reader::readDistributions(const Cursor &at) {
+  std::map<std::string, Distribution> result;
+  if (std::optional<Cursor> inputs = at.find("inputs"))
+    for (const json::Member &member : *inputs->getValue().getAsObject())
+      result[member.name] = readDistribution(inputs->at(member.name));
   return result;
 }
 
@@ -229,9 +245,7 @@ Workload Reader::readWorkload(const Cursor &at, bool isHeldOut) {
   Cursor axes = at.at("axes");
   for (const json::Member &member : *axes.getValue().getAsObject())
     workload.axes[member.name] = readInteger(axes.at(member.name));
-  if (std::optional<Cursor> inputs = at.find("inputs"))
-    for (const json::Member &member : *inputs->getValue().getAsObject())
-      workload.inputs[member.name] = readDistribution(inputs->at(member.name));
+  workload.inputs = readDistributions(at);
   if (std::optional<Cursor> flops = at.find("flops"))
     workload.flops = readExpression(*flops);
   if (std::optional<Cursor> bytes = at.find("bytes"))
@@ -244,6 +258,15 @@ Workload Reader::readWorkload(const Cursor &at, bool isHeldOut) {
   if (std::optional<Cursor> fields = source.find("fields"))
     workload.source.fields = fields->getValue();
   return workload;
+}
+
+Trial Reader::readTrial(const Cursor &at) {
+  Trial trial;
+  trial.id = readString(at, "id");
+  trial.description = readString(at, "description");
+  trial.isExact = readBoolean(at, "exact");
+  trial.inputs = readDistributions(at);
+  return trial;
 }
 
 Task Reader::readTask(const Cursor &root) {
@@ -284,6 +307,19 @@ Task Reader::readTask(const Cursor &root) {
   };
   task.workloads = readWorkloads("workloads", false);
   task.heldOut = readWorkloads("held_out", true);
+  if (std::optional<Cursor> trials = root.find("trials"))
+    for (size_t i = 0; i < trials->getValue().getAsArray()->size(); ++i)
+      task.trials.push_back(readTrial(trials->at(i)));
+  if (std::optional<Cursor> count = root.find("peer_bytes"))
+    task.peerBytes = readExpression(*count);
+  if (std::optional<Cursor> count = root.find("workspace_bytes"))
+    task.workspaceBytes = readExpression(*count);
+  if (std::optional<Cursor> symmetric = root.find("symmetric"))
+    task.symmetric = {readExpression(symmetric->at("scratch_bytes")),
+                      readExpression(symmetric->at("signal_words"))};
+  if (std::optional<Cursor> libraries = root.find("baseline_libraries"))
+    task.baselineLibraries =
+        libraries->asStrings().value_or(std::vector<std::string>());
   return task;
 }
 
@@ -387,6 +423,18 @@ Result<int64_t> Task::getBytes(const Workload &workload,
                        getAxisValues(workload, machine));
 }
 
+Result<int64_t> Task::getPeerBytes(const Workload &workload,
+                                   const AxisValues &machine) const {
+  return evaluateCount("peer_bytes", peerBytes,
+                       getAxisValues(workload, machine));
+}
+
+Result<int64_t> Task::getWorkspaceBytes(const Workload &workload,
+                                        const AxisValues &machine) const {
+  return evaluateCount("workspace_bytes", workspaceBytes,
+                       getAxisValues(workload, machine));
+}
+
 Result<std::vector<int64_t>> Task::getShape(const Tensor &tensor,
                                             const AxisValues &values) const {
   std::vector<int64_t> sizes;
@@ -440,4 +488,22 @@ bool Task::hasPrepare() const {
     if (input.isConstant)
       return true;
   return false;
+}
+
+const Axis *Task::findMachineAxis() const {
+  for (const Axis &axis : axes)
+    if (axis.kind == AxisKind::Machine)
+      return &axis;
+  return nullptr;
+}
+
+const Distribution &Task::getDistribution(const Tensor &input,
+                                          const Workload &workload,
+                                          const Trial *trial) const {
+  if (trial)
+    if (auto own = trial->inputs.find(input.name); own != trial->inputs.end())
+      return own->second;
+  auto replaced = workload.inputs.find(input.name);
+  return replaced != workload.inputs.end() ? replaced->second
+                                           : *input.distribution;
 }

@@ -8,6 +8,7 @@
 #define D2K_TASK_TASK_H
 
 #include "d2k/Support/Json.h"
+#include "d2k/Task/DType.h"
 #include "d2k/Task/Expression.h"
 
 #include <map>
@@ -21,29 +22,6 @@ namespace d2k::task {
 //===----------------------------------------------------------------------===//
 // Types of elements
 //===----------------------------------------------------------------------===//
-
-/// Element types; the names are those of FlashInfer-Bench.
-enum class DType : uint8_t {
-  Float64,
-  Float32,
-  Float16,
-  BFloat16,
-  /// OCP e4m3fn: saturating, no infinities.
-  Float8E4M3FN,
-  Float8E5M2,
-  /// A power of two without sign, for block scales.
-  Float8E8M0FNU,
-  /// Two elements a byte; element 2j is the low nibble of byte j.
-  Float4E2M1,
-  Int64,
-  Int32,
-  Int16,
-  Int8,
-  UInt8,
-  /// Two elements a byte, packed like Float4E2M1.
-  UInt4,
-  Bool,
-};
 
 /// "bfloat16"
 std::string_view getDTypeName(DType type);
@@ -125,8 +103,12 @@ struct Tensor {
   std::vector<Expression> strides;
   /// Input: a weight that `prepare` may repack.
   bool isConstant = false;
+  /// Input: every rank has its own, and each can read those of all.
+  bool hasPeers = false;
   /// Output: also read, so not poisoned before a call.
   bool isInPlace = false;
+  /// Output: must have the same bits on every rank.
+  bool isReplicated = false;
   std::string description;
   /// Inputs have one.
   std::optional<Distribution> distribution;
@@ -149,8 +131,9 @@ struct Tolerance {
   int64_t accumulatorBits = 0;
   double rmsRatio = 0;
   std::string workingPrecision;
-  /// Acceptance.
+  /// Acceptance; the parameters are an object or null.
   std::string name;
+  json::Value parameters;
   /// Where the bound comes from.
   std::string source;
 };
@@ -174,9 +157,32 @@ struct Workload {
   ShapeSource source;
 };
 
+/// A correctness trial beside those that draw the inputs as the workload says.
+struct Trial {
+  std::string id;
+  /// What it is there to find.
+  std::string description;
+  /// Every partial sum is exact in the accumulator, so the output must be the
+  /// rounded exact result, bit for bit.
+  bool isExact = false;
+  /// Distributions that replace those of the inputs and of the workload.
+  std::map<std::string, Distribution> inputs;
+};
+
+/// Memory of a task on several GPUs that every rank can read and write.
+struct Symmetric {
+  /// Bytes of scratch on each rank, with undefined contents.
+  Expression scratchBytes = Expression::makeConstant(0);
+  /// 32-bit words on each rank, zero before the first call and never reset.
+  Expression signalWords = Expression::makeConstant(0);
+};
+
 //===----------------------------------------------------------------------===//
 // The task
 //===----------------------------------------------------------------------===//
+
+/// Bytes of workspace of a task that asks for no other size.
+inline constexpr int64_t kDefaultWorkspaceBytes = int64_t(64) << 20;
 
 struct Task {
   std::string name, title, opType, description;
@@ -190,6 +196,13 @@ struct Task {
   Expression flops = Expression::makeConstant(0);
   Expression bytes = Expression::makeConstant(0);
   std::vector<Workload> workloads, heldOut;
+  std::vector<Trial> trials;
+  /// Bytes that every rank has to receive from its peers; 0 on one GPU.
+  Expression peerBytes = Expression::makeConstant(0);
+  Expression workspaceBytes = Expression::makeConstant(kDefaultWorkspaceBytes);
+  std::optional<Symmetric> symmetric;
+  /// Libraries that baseline.cu is linked with: "cublasLt" for -lcublasLt.
+  std::vector<std::string> baselineLibraries;
 
   /// Reads `task.json` at \p path.
   static Result<Task> load(const std::string &path);
@@ -211,6 +224,11 @@ struct Task {
                            const AxisValues &machine = {}) const;
   Result<int64_t> getBytes(const Workload &workload,
                            const AxisValues &machine = {}) const;
+  /// Bytes that a rank has to receive, and bytes of workspace.
+  Result<int64_t> getPeerBytes(const Workload &workload,
+                               const AxisValues &machine = {}) const;
+  Result<int64_t> getWorkspaceBytes(const Workload &workload,
+                                    const AxisValues &machine = {}) const;
   /// Sizes of \p tensor; empty for a scalar. Fails on a negative size.
   Result<std::vector<int64_t>> getShape(const Tensor &tensor,
                                         const AxisValues &axes) const;
@@ -219,6 +237,12 @@ struct Task {
                               const AxisValues &axes) const;
   /// Some input is constant, so that the task has a `prepare` function.
   bool hasPrepare() const;
+  /// The axis whose value is the number of ranks, or null for one GPU.
+  const Axis *findMachineAxis() const;
+  /// How \p input is drawn in \p trial (null: an ordinary one) of \p workload.
+  const Distribution &getDistribution(const Tensor &input,
+                                      const Workload &workload,
+                                      const Trial *trial = nullptr) const;
 };
 
 /// `prepare` may use this many times the bytes of the constant inputs.

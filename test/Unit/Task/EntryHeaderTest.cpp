@@ -15,7 +15,8 @@ using namespace d2k;
 using namespace d2k::task;
 
 /// A task with every kind of field: a machine and a constant axis, a scalar,
-/// a weight, an index tensor, types without a C type, and an awkward text.
+/// a weight, an index tensor that peers can read, symmetric memory, types
+/// without a C type, and an awkward text.
 static Task makeTask() {
   Task task;
   task.name = "sample";
@@ -34,7 +35,7 @@ static Task makeTask() {
     return task.inputs.back();
   };
   addInput("W", DType::UInt4, "weights").isConstant = true;
-  addInput("table", DType::Int32, "indices");
+  addInput("table", DType::Int32, "indices").hasPeers = true;
   Tensor &alpha = addInput("alpha", DType::Float32, "a factor");
   alpha.isScalar = true;
   alpha.shape.clear();
@@ -45,6 +46,7 @@ static Task makeTask() {
   output.description = "the result";
   output.shape.push_back(*Expression::parse("M"));
   task.outputs.push_back(output);
+  task.symmetric.emplace();
   return task;
 }
 
@@ -73,14 +75,19 @@ extern "C" {
 /* Tensors are in device memory, row-major and contiguous unless their
    comment says otherwise, with bases aligned to 256 bytes. */
 typedef struct d2k_sample_args {
-  int64_t M;             /* rows */
-  int64_t world;         /* ranks */
-  const void *W;         /* uint4 [ceil_div(M,2)], weights */
-  const int32_t *table;  /* int32 [ceil_div(M,2)], indices */
-  float alpha;           /* float32, a factor */
-  void *Y;               /* bfloat16 [M], the result */
-  const void *prepared;  /* what prepare wrote, or null */
-  size_t prepared_bytes; /* size of the above */
+  int64_t M;                   /* rows */
+  int64_t world;               /* ranks */
+  int64_t rank;                /* this rank, from 0 */
+  const void *W;               /* uint4 [ceil_div(M,2)], weights */
+  const int32_t *const *table; /* int32 [ceil_div(M,2)], indices; one pointer a rank, the array on the host */
+  float alpha;                 /* float32, a factor */
+  void *Y;                     /* bfloat16 [M], the result */
+  void *const *scratch;        /* scratch of every rank, undefined contents; the array on the host */
+  size_t scratch_bytes;        /* size of the above, on each */
+  uint32_t *const *signals;    /* words of every rank, zero before the first call and never reset; the array on the host */
+  size_t signal_words;         /* number of the above, on each */
+  const void *prepared;        /* what prepare wrote, or null */
+  size_t prepared_bytes;       /* size of the above */
 } d2k_sample_args;
 
 /* Enqueues one call on `stream` and returns a cudaError. Neither
@@ -103,13 +110,16 @@ int d2k_sample_prepare(const d2k_sample_args *args, void *prepared,
 }
 
 TEST(EntryHeader, ExemplarsUseTheGeneratedOne) {
-  Result<Task> task =
-      Task::load(test::getSourcePath("tasks/gemm_bf16/task.json"));
-  ASSERT_TRUE(task) << task.error().message;
-  Result<std::string> checkedIn = readFile(
-      test::getSourcePath("tasks/gemm_bf16/exemplars/d2k_gemm_bf16.h"));
-  ASSERT_TRUE(checkedIn) << checkedIn.error().message;
-  EXPECT_EQ(*checkedIn, generateEntryHeader(*task));
+  for (std::string name :
+       {"gemm_bf16", "rmsnorm_residual_fp8", "allreduce_rmsnorm"}) {
+    std::string folder = test::getSourcePath("tasks/" + name);
+    Result<Task> task = Task::load(joinPath(folder, "task.json"));
+    ASSERT_TRUE(task) << task.error().message;
+    Result<std::string> checkedIn =
+        readFile(joinPath(folder, "exemplars/d2k_" + name + ".h"));
+    ASSERT_TRUE(checkedIn) << checkedIn.error().message;
+    EXPECT_EQ(*checkedIn, generateEntryHeader(*task));
+  }
 }
 
 namespace {
@@ -149,7 +159,7 @@ TEST_F(CompileTest, IsC11) {
   write("cuda_runtime_api.h", "typedef struct CUstream_st *cudaStream_t;\n");
   write("use.c", "#include \"d2k_sample.h\"\n"
                  "int use(const d2k_sample_args *args) {\n"
-                 "  return args->table[0] + (int)args->alpha +\n"
+                 "  return args->table[0][0] + (int)args->alpha +\n"
                  "         (int)D2K_SAMPLE_G +\n"
                  "         d2k_sample(args, 0, 0, (cudaStream_t)0);\n"
                  "}\n");

@@ -234,6 +234,74 @@ TEST(TaskLint, TensorsAndTolerance) {
             "tolerance.Z: is no output\n");
 }
 
+TEST(TaskLint, Trials) {
+  const char *held = R"("held_out": [)";
+  auto getTrialFaults = [&](const std::string &trial) {
+    return getFaults(change(held, "\"trials\": [" + trial + "], " + held));
+  };
+  EXPECT_EQ(getTrialFaults(R"({"id": "small", "description": "d",
+      "inputs": {"X": {"type": "integers", "low": -2, "high": 2}}})"),
+            "");
+  EXPECT_EQ(getTrialFaults(R"({"id": "random", "description": "d",
+      "inputs": {"Y": {"type": "constant", "value": 0}}})"),
+            "trials[0].id: \"random\" is another trial's too, or the name of "
+            "the ordinary ones\n"
+            "trials[0].inputs.Y: is no input\n");
+  EXPECT_EQ(
+      getTrialFaults(R"({"id": "small", "description": "d",
+      "inputs": {"alpha": {"type": "constant", "value": 0}}})"),
+      "trials[0].inputs.alpha: a scalar is part of the workload; no trial "
+      "changes it\n");
+  // Said once a workload, because sizes may matter.
+  std::string faults = getTrialFaults(R"({"id": "odd", "description": "d",
+      "inputs": {"X": {"type": "generator", "name": "oddities"}}})");
+  EXPECT_NE(faults.find("workloads[0]: inputs.X in trial odd: there is no "
+                        "generator \"oddities\"\n"),
+            std::string::npos)
+      << faults;
+  EXPECT_NE(getFaults(change(R"({"type": "constant", "value": 1.5})",
+                             R"({"type": "uniform", "low": 0, "high": 1})"))
+                .find("workloads[0]: inputs.alpha: a scalar needs a "
+                      "distribution of type constant\n"),
+            std::string::npos);
+}
+
+TEST(TaskLint, AcceptanceRules) {
+  auto getRuleFaults = [&](const std::string &rule) {
+    std::string text = getDocumentedExample();
+    size_t begin = text.find(R"("rule": "reference_error")");
+    size_t end = text.find("\"source\"", begin);
+    return getFaults(text.replace(begin, end - begin, rule + ", "));
+  };
+  EXPECT_EQ(getRuleFaults(R"("rule": "acceptance", "name": "none")"),
+            "tolerance.Y: there is no acceptance rule \"none\"\n");
+  EXPECT_EQ(
+      getRuleFaults(R"("rule": "acceptance", "name": "power_of_two_ceiling")"),
+      "tolerance.Y: the acceptance rule power_of_two_ceiling needs the "
+      "number \"nearness\" between 0.0 and 0.25\n");
+  EXPECT_EQ(getRuleFaults(
+                R"("rule": "acceptance", "name": "quantised_groups",
+                   "parameters": {"group": 4, "max_different": 0.1,
+                                  "scales": "s"})"),
+            "tolerance.Y: the acceptance rule quantised_groups needs "
+            "\"scales\", the name of the output that has them\n");
+}
+
+TEST(TaskLint, Ranks) {
+  EXPECT_EQ(
+      getFaults(change(R"("shape": ["M"], "dtype": "float32")",
+                       R"("shape": ["M"], "peers": true, "dtype": "float32")")),
+      "inputs.s.peers: needs an axis of type machine, the number of ranks\n");
+  const char *flops = R"("flops":)";
+  EXPECT_EQ(
+      getFaults(change(
+          flops,
+          std::string(
+              R"("symmetric": {"scratch_bytes": 8, "signal_words": 1}, )") +
+              flops)),
+      "symmetric: needs an axis of type machine, the number of ranks\n");
+}
+
 TEST(TaskLint, ShippedTasksAreSound) {
   Result<std::vector<std::string>> folders =
       listDirectory(test::getSourcePath("tasks"));
