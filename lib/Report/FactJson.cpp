@@ -36,6 +36,10 @@ static json::Value toJson(const SourceLocation &where) {
     object.append("ptx_line", *where.ptxLine);
   if (!where.instruction.empty())
     object.append("instruction", where.instruction);
+  if (where.sassOffset)
+    object.append("sass_offset", *where.sassOffset);
+  if (!where.sassInstruction.empty())
+    object.append("sass_instruction", where.sassInstruction);
   return object;
 }
 

@@ -68,6 +68,14 @@ TextWriter &TextWriter::heading(std::string_view text) {
   return add(text, Style::Bold).end();
 }
 
+/// A byte offset in machine code, as disassemblers print it.
+static std::string formatOffset(int64_t offset) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "0x%04llx",
+                static_cast<unsigned long long>(offset));
+  return text;
+}
+
 TextWriter &TextWriter::places(size_t indent,
                                const std::vector<SourceLocation> &where) {
   // Several instructions of one source line are one place to a reader.
@@ -96,6 +104,10 @@ TextWriter &TextWriter::places(size_t indent,
       pad(indent + 2);
       add(shorten(place.instruction, room())).end();
     }
+    if (place.sassOffset && !place.sassInstruction.empty()) {
+      pad(indent + 2).add(formatOffset(*place.sassOffset), Style::Dim);
+      add(" ").add(shorten(place.sassInstruction, room())).end();
+    }
   }
   if (shown < distinct.size())
     pad(indent)
@@ -107,14 +119,10 @@ TextWriter &TextWriter::places(size_t indent,
 
 std::string d2k::report::describePlace(const SourceLocation &where) {
   std::string text = where.file;
+  if (where.kind == LocationKind::Sass)
+    return text + (text.empty() ? "" : ":") + formatOffset(where.line);
   if (where.line == 0)
     return text.empty() ? "an unknown place" : text;
-  if (where.kind == LocationKind::Sass) {
-    char offset[24];
-    std::snprintf(offset, sizeof(offset), "0x%llx",
-                  static_cast<unsigned long long>(where.line));
-    return text + (text.empty() ? "" : ":") + offset;
-  }
   text += (text.empty() ? "line " : ":") + std::to_string(where.line);
   if (where.column > 0)
     text += ":" + std::to_string(where.column);

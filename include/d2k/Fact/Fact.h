@@ -111,7 +111,8 @@ enum class LocationKind : uint8_t {
   Source,
   /// The PTX text; used when the PTX has no line information.
   Ptx,
-  /// A disassembly; `line` is the byte offset of the instruction.
+  /// Machine code without line information; `line` is the byte offset of the
+  /// instruction in its kernel.
   Sass,
 };
 
@@ -127,21 +128,27 @@ struct SourceLocation {
   /// The text of that line without leading and trailing blanks; empty when the
   /// file could not be read. Untrusted: sanitise before printing.
   std::string snippet;
-  /// For kind Source: the line of the PTX instruction that stood for it.
+  /// For kinds Source and Sass: the line of the PTX instruction that stood for
+  /// it.
   std::optional<int64_t> ptxLine;
   /// Mnemonic, with modifiers, of the first instruction there that is evidence
   /// ("ldmatrix.sync.aligned.m8n8.x4.shared.b16"); empty when the place is not
   /// an instruction. The line of an inline assembly statement alone says
   /// little.
   std::string instruction;
+  /// Byte offset in the kernel of the first machine instruction there that is
+  /// evidence.
+  std::optional<int64_t> sassOffset;
+  /// Its mnemonic: "LDSM.16.M88.4".
+  std::string sassInstruction;
 
   friend bool operator==(const SourceLocation &,
                          const SourceLocation &) = default;
   friend bool operator<(const SourceLocation &a, const SourceLocation &b) {
     return std::tie(a.file, a.line, a.column, a.kind, a.ptxLine, a.snippet,
-                    a.instruction) < std::tie(b.file, b.line, b.column, b.kind,
-                                              b.ptxLine, b.snippet,
-                                              b.instruction);
+                    a.instruction, a.sassOffset, a.sassInstruction) <
+           std::tie(b.file, b.line, b.column, b.kind, b.ptxLine, b.snippet,
+                    b.instruction, b.sassOffset, b.sassInstruction);
   }
 };
 

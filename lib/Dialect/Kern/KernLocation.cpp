@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Locations of kern: a FusedLoc of the PTX line and the source location, told
-// from other fused locations by its metadata.
+// Locations of kern: fused locations that their metadata tells from others and
+// that say which parts they have.
+//   "isa"       PTX line, source
+//   "sass"      place in machine code [, source]
+//   "sass+ptx"  place in machine code, PTX line [, source]
 
 #include "d2k/Dialect/Kern/Location.h"
 
@@ -11,15 +14,40 @@ using namespace mlir;
 using namespace d2k;
 using namespace d2k::kern;
 
-static constexpr llvm::StringLiteral kMetadata = "isa";
+static constexpr llvm::StringLiteral kPtx = "isa";
+static constexpr llvm::StringLiteral kSass = "sass";
+static constexpr llvm::StringLiteral kSassPtx = "sass+ptx";
 
-/// The two halves of a location that makeLocation fused; null for any other.
-static FusedLoc getFused(Location loc) {
+namespace {
+/// What a location says; parts that it lacks are null.
+struct Parts {
+  FileLineColLoc sass, ptx;
+  LocationAttr source;
+};
+} // namespace
+
+static Parts split(Location loc) {
+  Parts parts;
   auto fused = dyn_cast<FusedLoc>(loc);
-  if (!fused || fused.getLocations().size() != 2)
-    return {};
-  auto metadata = dyn_cast_or_null<StringAttr>(fused.getMetadata());
-  return metadata && metadata.getValue() == kMetadata ? fused : FusedLoc();
+  auto metadata =
+      fused ? dyn_cast_or_null<StringAttr>(fused.getMetadata()) : StringAttr();
+  if (!metadata) {
+    parts.ptx = dyn_cast<FileLineColLoc>(loc);
+    return parts;
+  }
+  llvm::ArrayRef<Location> rest = fused.getLocations();
+  auto takeLine = [&]() -> FileLineColLoc {
+    if (rest.empty())
+      return {};
+    return dyn_cast<FileLineColLoc>(rest.consume_front());
+  };
+  if (metadata == kSass || metadata == kSassPtx)
+    parts.sass = takeLine();
+  if (metadata == kPtx || metadata == kSassPtx)
+    parts.ptx = takeLine();
+  if ((parts.sass || parts.ptx) && rest.size() == 1)
+    parts.source = rest.front();
+  return parts;
 }
 
 Location kern::makeLocation(FileLineColLoc ptx, LocationAttr source) {
@@ -27,20 +55,26 @@ Location kern::makeLocation(FileLineColLoc ptx, LocationAttr source) {
     return ptx;
   MLIRContext *context = ptx.getContext();
   Location parts[] = {ptx, source};
-  return FusedLoc::get(parts, StringAttr::get(context, kMetadata), context);
+  return FusedLoc::get(parts, StringAttr::get(context, kPtx), context);
 }
 
-FileLineColLoc kern::getPtxLocation(Location loc) {
-  if (FusedLoc fused = getFused(loc))
-    loc = fused.getLocations().front();
-  return dyn_cast<FileLineColLoc>(loc);
+Location kern::makeSassLocation(FileLineColLoc sass, FileLineColLoc ptx,
+                                LocationAttr source) {
+  MLIRContext *context = sass.getContext();
+  llvm::SmallVector<Location, 3> parts = {sass};
+  if (ptx)
+    parts.push_back(ptx);
+  if (source)
+    parts.push_back(source);
+  return FusedLoc::get(parts, StringAttr::get(context, ptx ? kSassPtx : kSass),
+                       context);
 }
 
-LocationAttr kern::getSourceLocation(Location loc) {
-  if (FusedLoc fused = getFused(loc))
-    return fused.getLocations().back();
-  return {};
-}
+FileLineColLoc kern::getSassLocation(Location loc) { return split(loc).sass; }
+
+FileLineColLoc kern::getPtxLocation(Location loc) { return split(loc).ptx; }
+
+LocationAttr kern::getSourceLocation(Location loc) { return split(loc).source; }
 
 llvm::SmallVector<SourceLocation, 4> kern::getSourceLocations(Location loc) {
   llvm::SmallVector<SourceLocation, 4> stack;
@@ -64,12 +98,14 @@ llvm::SmallVector<SourceLocation, 4> kern::getSourceLocations(Location loc) {
 }
 
 Location kern::makeInlinedLocation(Location callee, Location callSite) {
-  LocationAttr inner = getSourceLocation(callee);
-  LocationAttr outer = getSourceLocation(callSite);
-  FileLineColLoc ptx = getPtxLocation(callee);
-  if (!ptx || !outer)
+  Parts inner = split(callee);
+  LocationAttr outer = split(callSite).source;
+  if (!outer || (!inner.ptx && !inner.sass))
     return callee;
-  return makeLocation(ptx, inner ? LocationAttr(CallSiteLoc::get(
-                                       Location(inner), Location(outer)))
-                                 : outer);
+  LocationAttr source =
+      inner.source ? LocationAttr(CallSiteLoc::get(Location(inner.source),
+                                                   Location(outer)))
+                   : outer;
+  return inner.sass ? makeSassLocation(inner.sass, inner.ptx, source)
+                    : makeLocation(inner.ptx, source);
 }

@@ -7,6 +7,7 @@
 
 #include "d2k/Dialect/Kern/Location.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace d2k;
@@ -47,6 +48,7 @@ std::string properties::getTypeName(kern::ElementType type) {
 static SourceLocation locate(mlir::Location loc) {
   SourceLocation place;
   mlir::FileLineColLoc ptx = kern::getPtxLocation(loc);
+  mlir::FileLineColLoc sass = kern::getSassLocation(loc);
   auto stack = kern::getSourceLocations(loc);
   if (!stack.empty()) {
     place.kind = LocationKind::Source;
@@ -55,18 +57,26 @@ static SourceLocation locate(mlir::Location loc) {
     place.column = stack[0].column;
     if (ptx)
       place.ptxLine = ptx.getLine();
+  } else if (sass) {
+    place.kind = LocationKind::Sass;
+    place.file = sass.getFilename().str();
+    place.line = sass.getLine();
+    if (ptx)
+      place.ptxLine = ptx.getLine();
   } else if (ptx) {
     place.kind = LocationKind::Ptx;
     place.file = ptx.getFilename().str();
     place.line = ptx.getLine();
     place.column = ptx.getColumn();
   }
+  if (sass)
+    place.sassOffset = sass.getLine();
   return place;
 }
 
 SourceLocation Detector::getPlace(mlir::Location loc) {
   SourceLocation place = locate(loc);
-  if (snippets && place.line != 0)
+  if (hasText(place))
     place.snippet = snippets(place.file, place.line);
   return place;
 }
@@ -84,7 +94,8 @@ void Detector::addPlace(std::vector<SourceLocation> &places, OpId op) {
   if (known || places.size() == kMaxPlaces)
     return;
   if (auto inst = llvm::dyn_cast<kern::InstOpInterface>(getIndex().getOp(op)))
-    place.instruction = inst.getMnemonic().str();
+    (place.sassOffset ? place.sassInstruction : place.instruction) =
+        inst.getMnemonic().str();
   places.push_back(std::move(place));
 }
 
@@ -96,6 +107,8 @@ std::vector<SourceLocation> Detector::getPlaces(llvm::ArrayRef<OpId> ops) {
 }
 
 static std::string nameOf(const SourceLocation &place) {
+  if (place.kind == LocationKind::Sass)
+    return "offset 0x" + llvm::utohexstr(place.line, /*LowerCase=*/true);
   if (place.line == 0)
     return "an unknown line";
   std::string line = std::to_string(place.line);
@@ -264,7 +277,7 @@ void Detector::finish(llvm::StringRef property, FactSet &into) {
   // Text is read last, for the places that are kept.
   auto addSnippets = [&](std::vector<SourceLocation> &places) {
     for (SourceLocation &place : places)
-      if (snippets && place.line != 0)
+      if (hasText(place))
         place.snippet = snippets(place.file, place.line);
   };
   for (Fact &fact : found.facts)

@@ -152,6 +152,10 @@ private:
     llvm::SmallVector<OpId, 2> where;
     bool placed;
   };
+  /// Whether a line of text can be read there.
+  bool hasText(const SourceLocation &place) const {
+    return snippets && place.line != 0 && place.kind != LocationKind::Sass;
+  }
   void addPlace(std::vector<SourceLocation> &places, OpId op);
   void record(const Claim &claim);
   /// Work on the other side of a branch on launch parameters that makes no

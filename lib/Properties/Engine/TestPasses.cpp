@@ -17,7 +17,11 @@ static void printPlaces(llvm::raw_ostream &os,
                         const std::vector<SourceLocation> &places) {
   os << " @";
   for (const SourceLocation &place : places)
-    os << ' ' << (place.kind == LocationKind::Ptx ? "ptx:" : "") << place.line;
+    os << ' '
+       << (place.kind == LocationKind::Ptx    ? "ptx:"
+           : place.kind == LocationKind::Sass ? "sass:"
+                                              : "")
+       << place.line;
   os << '\n';
 }
 
@@ -39,8 +43,11 @@ struct TestProperties : PassWrapper<TestProperties, OperationPass<ModuleOp>> {
 
   void runOnOperation() final {
     llvm::raw_ostream &os = llvm::outs();
+    properties::Options options;
+    auto isa = getOperation()->getAttrOfType<StringAttr>("kern.isa");
+    options.tier = isa && isa.getValue() == "sass" ? Tier::Sass : Tier::Ptx;
     for (const KernelFacts &kernel :
-         properties::analyzeModule(getOperation(), {}, {})) {
+         properties::analyzeModule(getOperation(), options, {})) {
       os << "kernel " << kernel.name
          << (kernel.completeTiers.empty() ? " incomplete" : " complete");
       for (const KernelLoop &loop : kernel.loops)

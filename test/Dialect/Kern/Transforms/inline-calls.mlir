@@ -101,3 +101,27 @@ kern.func entry visible @calls(%p: i64, %v: i32) {
   %b = kern.call "call" @odd(%v) : (i32) -> i32
   kern.exit
 }
+
+// -----
+
+// The body of a device function of machine code keeps its offset and PTX line.
+
+// CHECK-LABEL: kern.func entry visible @machine(
+// CHECK: kern.arith "IADD3" add s32 ({{.*}}) : (i32, i32) -> i32 loc(#[[MACHINE:.*]])
+kern.func device internal @sub(%v: i32) -> i32 {
+  %s = kern.arith "IADD3" add s32 (%v, %v) : (i32, i32) -> i32
+    loc(fused<"sass+ptx">["x.cubin":256:0, "x.ptx":7:0, "leaf.cu":30:3])
+  kern.return %s : i32
+}
+kern.func entry visible @machine(%out: i64, %v: i32) {
+  %s = kern.call "CALL.REL" @sub(%v) : (i32) -> i32
+    loc(fused<"sass">["x.cubin":16:0, "chain.cu":10:7])
+  kern.store "STG.E" global b32 [%out : i64], %s : i32
+  kern.exit
+}
+// CHECK-DAG: #[[OFFSET:.*]] = loc("x.cubin":256:0)
+// CHECK-DAG: #[[PTXLINE:.*]] = loc("x.ptx":7:0)
+// CHECK-DAG: #[[FRAME:.*]] = loc("leaf.cu":30:3)
+// CHECK-DAG: #[[CALLER:.*]] = loc("chain.cu":10:7)
+// CHECK-DAG: #[[FRAMES:.*]] = loc(callsite(#[[FRAME]] at #[[CALLER]]))
+// CHECK-DAG: #[[MACHINE]] = loc(fused<"sass+ptx">[#[[OFFSET]], #[[PTXLINE]], #[[FRAMES]]])
