@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Buffers: making, filling, poisoning and watching them. Judging is in
+// OracleJudge.cpp.
+
+#include "OracleWorkload.h"
+
+#include "OracleReference.h"
+#include "d2k/Task/Inputs.h"
+
+#include <cassert>
+#include <random>
+
+using namespace d2k;
+using namespace d2k::runner;
+using task::Tensor;
+
+namespace {
+
+/// Bytes of a guard zone on either side of a buffer: more than a row of most
+/// tensors, so that an index that is off by one row is seen.
+constexpr uint64_t kGuardBytes = 64 << 10;
+constexpr uint32_t kGuardPattern = 0x5ac3a55a;
+/// A NaN in every floating-point type, -1 in integers.
+constexpr uint32_t kPoisonPattern = 0xffffffff;
+/// perturb redraws one line in so many.
+constexpr uint64_t kPerturbEvery = 256;
+
+} // namespace
+
+static uint64_t alignUp(uint64_t value, uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+OracleWorkload::OracleWorkload(const CudaDriver &driver,
+                               const OracleConfig &config)
+    : driver(driver), config(config),
+      axes(config.task->getAxisValues(*config.workload, config.machine)),
+      ranks(unsigned(config.contexts.size())), states(config.sets) {
+  std::random_device random;
+  hashKey = uint64_t(random()) << 32 | random();
+}
+
+OracleWorkload::~OracleWorkload() {
+  // The reference's kernels use the buffers.
+  for (CUcontext context : config.contexts) {
+    driver.cuCtxSetCurrent(context);
+    driver.cuCtxSynchronize();
+  }
+  reference.reset();
+  ops.clear();
+  for (const Allocation &allocation : allocations) {
+    driver.cuCtxSetCurrent(allocation.context);
+    driver.cuMemFree(allocation.address);
+  }
+  for (size_t rank = 0; rank < streams.size(); ++rank) {
+    driver.cuCtxSetCurrent(config.contexts[rank]);
+    driver.cuStreamDestroy(streams[rank]);
+  }
+}
+
+Result<std::unique_ptr<OracleWorkload>>
+OracleWorkload::create(const CudaDriver &driver, const OracleConfig &config) {
+  std::unique_ptr<OracleWorkload> oracle(new OracleWorkload(driver, config));
+  if (Result<void> done = oracle->open(); !done)
+    return forwardFailure(std::move(done));
+  return oracle;
+}
+
+Result<void> OracleWorkload::open() {
+  const task::Axis *machineAxis = config.task->findMachineAxis();
+  uint64_t wanted = machineAxis ? uint64_t(axes.at(machineAxis->name)) : 1;
+  if (ranks != wanted)
+    return fail(FailureKind::Input, config.task->name + " runs on " +
+                                        std::to_string(wanted) +
+                                        " devices here, and was given " +
+                                        std::to_string(ranks));
+  for (const Tensor &output : config.task->outputs) {
+    if (output.isInPlace)
+      return fail(FailureKind::Input,
+                  "output " + output.name +
+                      " is in place, which this version does not judge");
+    if (ranks > 1 && !output.isReplicated)
+      return fail(FailureKind::Input,
+                  "output " + output.name +
+                      " differs between ranks, which this version does not "
+                      "judge; it needs \"replicated\": true");
+    Result<std::vector<int64_t>> shape = config.task->getShape(output, axes);
+    if (!shape)
+      return forwardFailure(std::move(shape));
+    Result<int64_t> bytes = config.task->getByteSize(output, axes);
+    if (!bytes)
+      return forwardFailure(std::move(bytes));
+    outputShapes.push_back(std::move(*shape));
+    outputBytes.push_back(uint64_t(*bytes));
+  }
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    Result<void> done = driver.check(
+        driver.cuCtxSetCurrent(config.contexts[rank]), "use the device");
+    CUstream stream = nullptr;
+    if (done)
+      done = driver.check(
+          driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+          "create a stream");
+    if (!done)
+      return done;
+    streams.push_back(stream);
+    for (unsigned peer = 0; peer < ranks; ++peer) {
+      if (peer == rank)
+        continue;
+      CUresult result = driver.cuCtxEnablePeerAccess(config.contexts[peer], 0);
+      if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
+        if (done = driver.check(result, "let one device read another's memory");
+            !done)
+          return done;
+    }
+    Result<std::unique_ptr<DeviceOps>> created =
+        DeviceOps::create(driver, config.contexts[rank], stream);
+    if (!created)
+      return forwardFailure(std::move(created));
+    ops.push_back(std::move(*created));
+    if (done = addBuffersOfRank(rank); !done)
+      return done;
+  }
+  if (config.referenceLibrary.empty())
+    return {};
+  return loadReference();
+}
+
+Result<CUdeviceptr> OracleWorkload::allocate(unsigned rank, uint64_t bytes) {
+  CUcontext context = config.contexts[rank];
+  CUdeviceptr address = 0;
+  Result<void> done =
+      driver.check(driver.cuCtxSetCurrent(context), "use the device");
+  if (done)
+    done = driver.check(driver.cuMemAlloc(&address, bytes),
+                        "allocate " + std::to_string(bytes) +
+                            " bytes for workload " + config.workload->id);
+  if (!done)
+    return forwardFailure(std::move(done));
+  allocations.push_back({context, address, bytes});
+  return address;
+}
+
+Result<void> OracleWorkload::addBuffer(unsigned rank, unsigned set,
+                                       std::string name, uint64_t bytes) {
+  // Empty buffers have an address too.
+  Result<CUdeviceptr> base = allocate(
+      rank, kGuardBytes + alignUp(bytes, uint64_t(task::kBaseAlignment)) + kGuardBytes);
+  if (!base)
+    return forwardFailure(std::move(base));
+  buffers.push_back({rank, set, std::move(name), *base, kGuardBytes, bytes});
+  return {};
+}
+
+Result<void> OracleWorkload::addBuffersOfRank(unsigned rank) {
+  const task::Task &task = *config.task;
+  for (unsigned set = 0; set < config.sets; ++set)
+    for (const std::vector<Tensor> *list : {&task.inputs, &task.outputs})
+      for (const Tensor &tensor : *list) {
+        if (tensor.isScalar)
+          continue;
+        Result<int64_t> bytes = task.getByteSize(tensor, axes);
+        if (!bytes)
+          return forwardFailure(std::move(bytes));
+        if (Result<void> done =
+                addBuffer(rank, set, tensor.name, uint64_t(*bytes));
+            !done)
+          return done;
+      }
+  Result<void> done =
+      addBuffer(rank, kAllSets, std::string(task::kWorkspaceName),
+                config.workspaceBytes);
+  if (!done || !task.symmetric)
+    return done;
+  Result<int64_t> scratch = task.symmetric->scratchBytes.evaluate(axes);
+  if (!scratch)
+    return forwardFailure(std::move(scratch));
+  Result<int64_t> signals = task.symmetric->signalWords.evaluate(axes);
+  if (!signals)
+    return forwardFailure(std::move(signals));
+  done = addBuffer(rank, kAllSets, std::string(task::kScratchName),
+                   uint64_t(*scratch));
+  if (done)
+    done = addBuffer(rank, kAllSets, std::string(task::kSignalsName),
+                     uint64_t(*signals) * 4);
+  if (done)
+    done = ops[rank]->setPattern(
+        getBuffer(rank, kAllSets, task::kSignalsName).getAddress(),
+        uint64_t(*signals) * 4, 0);
+  return done ? ops[rank]->synchronize() : done;
+}
+
+const BufferInfo &OracleWorkload::getBuffer(unsigned rank, unsigned set,
+                                            std::string_view name) const {
+  const BufferInfo *found = nullptr;
+  for (const BufferInfo &buffer : buffers)
+    if (buffer.rank == rank && buffer.tensor == name &&
+        (buffer.set == set || buffer.set == kAllSets))
+      found = &buffer;
+  assert(found && "buffers of all tensors are made when the workload is opened");
+  return *found;
+}
+
+std::string OracleWorkload::describe(const BufferInfo &buffer) const {
+  std::string name =
+      buffer.tensor.substr(buffer.tensor.front() == '.' ? 1 : 0);
+  return ranks == 1 ? name : name + " of rank " + std::to_string(buffer.rank);
+}
+
+//===----------------------------------------------------------------------===//
+// Contents
+//===----------------------------------------------------------------------===//
+
+Result<task::DrawSpec> OracleWorkload::getSpec(unsigned set,
+                                               const Tensor &input) const {
+  return task::getDrawSpec(
+      *config.task, input,
+      config.task->getDistribution(input, *config.workload, states[set].trial),
+      axes);
+}
+
+/// Elements in storage of \p bytes bytes of \p type.
+static int64_t countElements(uint64_t bytes, task::DType type) {
+  return int64_t(bytes * 8) / task::getElementBits(type);
+}
+
+Result<void> OracleWorkload::fill(unsigned set, const task::TrialSpec &trial) {
+  SetState &state = states[set];
+  state.trial = task::findTrial(*config.task, trial.kind);
+  if (!state.trial && trial.kind != task::kRandomTrial)
+    return fail(FailureKind::Input, "task " + config.task->name +
+                                        " has no trial \"" + trial.kind + "\"");
+  state.isExact = trial.isExact;
+  state.isFilled = true;
+  for (const Tensor &input : config.task->inputs) {
+    if (input.isScalar)
+      continue;
+    Result<task::DrawSpec> spec = getSpec(set, input);
+    if (!spec)
+      return forwardFailure(std::move(spec));
+    for (unsigned rank = 0; rank < ranks; ++rank) {
+      const BufferInfo &buffer = getBuffer(rank, set, input.name);
+      Result<void> done = ops[rank]->fill(
+          *spec, buffer.getAddress(), countElements(buffer.bytes, input.type),
+          task::getInputSeed(*config.task, input, rank, trial.seed));
+      if (!done)
+        return done;
+    }
+  }
+  return hashInputs(set);
+}
+
+Result<void> OracleWorkload::perturb(unsigned set, uint64_t seed) {
+  if (!states[set].isFilled)
+    return fail(FailureKind::Internal, "perturb before fill");
+  for (const Tensor &input : config.task->inputs) {
+    if (input.isScalar)
+      continue;
+    Result<task::DrawSpec> spec = getSpec(set, input);
+    if (!spec)
+      return forwardFailure(std::move(spec));
+    for (unsigned rank = 0; rank < ranks; ++rank) {
+      const BufferInfo &buffer = getBuffer(rank, set, input.name);
+      Result<void> done = ops[rank]->perturb(
+          *spec, buffer.getAddress(), countElements(buffer.bytes, input.type),
+          task::getInputSeed(*config.task, input, rank, seed), kPerturbEvery);
+      if (!done)
+        return done;
+    }
+  }
+  return hashInputs(set);
+}
+
+Result<void> OracleWorkload::hashInputs(unsigned set) {
+  SetState &state = states[set];
+  state.inputHashes.assign(ranks, {});
+  for (unsigned rank = 0; rank < ranks; ++rank)
+    for (const Tensor &input : config.task->inputs) {
+      if (input.isScalar) {
+        state.inputHashes[rank].push_back(0);
+        continue;
+      }
+      const BufferInfo &buffer = getBuffer(rank, set, input.name);
+      Result<uint64_t> hash =
+          ops[rank]->hash(buffer.getAddress(), buffer.bytes, hashKey);
+      if (!hash)
+        return forwardFailure(std::move(hash));
+      state.inputHashes[rank].push_back(*hash);
+    }
+  return {};
+}
+
+Result<void> OracleWorkload::poison(unsigned set) {
+  for (const BufferInfo &buffer : buffers) {
+    if (buffer.set != set && buffer.set != kAllSets)
+      continue;
+    DeviceOps &device = *ops[buffer.rank];
+    const Tensor *tensor = config.task->findTensor(buffer.tensor);
+    bool keeps = buffer.tensor == task::kSignalsName ||
+                 (tensor && !tensor->isOutput);
+    Result<void> done;
+    if (!keeps)
+      done = device.setPattern(buffer.getAddress(), buffer.bytes,
+                               kPoisonPattern);
+    if (done)
+      done = device.setPattern(buffer.base, kGuardBytes, kGuardPattern);
+    if (done)
+      done = device.setPattern(buffer.getAddress() +
+                                   alignUp(buffer.bytes, 4),
+                               kGuardBytes, kGuardPattern);
+    if (!done)
+      return done;
+  }
+  for (const std::unique_ptr<DeviceOps> &device : ops)
+    if (Result<void> done = device->synchronize(); !done)
+      return done;
+  return {};
+}
+
+Result<void> OracleWorkload::checkGuards(unsigned set) {
+  states[set].brokenGuards.clear();
+  for (const BufferInfo &buffer : buffers) {
+    if (buffer.set != set && buffer.set != kAllSets)
+      continue;
+    DeviceOps &device = *ops[buffer.rank];
+    Result<uint64_t> before =
+        device.countDifferent(buffer.base, kGuardBytes, kGuardPattern);
+    if (!before)
+      return forwardFailure(std::move(before));
+    Result<uint64_t> after = device.countDifferent(
+        buffer.getAddress() + alignUp(buffer.bytes, 4), kGuardBytes,
+        kGuardPattern);
+    if (!after)
+      return forwardFailure(std::move(after));
+    if (*before + *after != 0)
+      states[set].brokenGuards.push_back(describe(buffer));
+  }
+  return {};
+}
+
+Result<void> OracleWorkload::checkInputs(unsigned set) {
+  SetState &state = states[set];
+  std::vector<std::vector<uint64_t>> before = state.inputHashes;
+  if (Result<void> done = hashInputs(set); !done)
+    return done;
+  state.changedInputs.clear();
+  for (unsigned rank = 0; rank < ranks; ++rank)
+    for (size_t i = 0; i < config.task->inputs.size(); ++i)
+      if (before[rank][i] != state.inputHashes[rank][i])
+        state.changedInputs.push_back(
+            describe(getBuffer(rank, set, config.task->inputs[i].name)));
+  return {};
+}
+
+Result<void> OracleWorkload::capture(unsigned set) {
+  SetState &state = states[set];
+  if (!state.isFilled)
+    return fail(FailureKind::Internal, "capture before fill");
+  for (CUcontext context : config.contexts) {
+    Result<void> done =
+        driver.check(driver.cuCtxSetCurrent(context), "use the device");
+    if (done)
+      done = driver.check(driver.cuCtxSynchronize(), "wait for the device");
+    if (!done)
+      return done;
+  }
+  const std::vector<Tensor> &outputs = config.task->outputs;
+  if (state.captures.empty()) {
+    state.captures.assign(ranks, std::vector<CUdeviceptr>(outputs.size()));
+    for (std::vector<CUdeviceptr> &list : state.captures)
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        // Rank 0's device compares them all.
+        Result<CUdeviceptr> copy = allocate(0, alignUp(outputBytes[i], 256));
+        if (!copy)
+          return forwardFailure(std::move(copy));
+        list[i] = *copy;
+      }
+  }
+  for (unsigned rank = 0; rank < ranks; ++rank)
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      CUdeviceptr from = getBuffer(rank, set, outputs[i].name).getAddress();
+      CUresult result =
+          rank == 0 ? driver.cuMemcpyDtoDAsync(state.captures[rank][i], from,
+                                               outputBytes[i], streams[0])
+                    : driver.cuMemcpyPeerAsync(
+                          state.captures[rank][i], config.contexts[0], from,
+                          config.contexts[rank], outputBytes[i], streams[0]);
+      if (Result<void> done = driver.check(result, "copy an output"); !done)
+        return done;
+    }
+  Result<void> done = ops[0]->synchronize();
+  if (done)
+    done = checkGuards(set);
+  if (done)
+    done = checkInputs(set);
+  state.isCaptured = bool(done);
+  return done;
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Everything that the trusted process does with one workload: it owns the
+// buffers, makes the inputs, keeps copies of the outputs and judges them. No
+// protocol here, and no submitted code.
+//
+// The order of one trial: fill, poison, (the submission runs), capture, judge.
+
+#ifndef D2K_RUNNER_DEVICE_ORACLEWORKLOAD_H
+#define D2K_RUNNER_DEVICE_ORACLEWORKLOAD_H
+
+#include "DeviceOps.h"
+#include "d2k/Task/Arguments.h"
+#include "d2k/Task/Task.h"
+#include "d2k/Task/Trials.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace d2k::runner {
+
+/// What a workload is made of. The task and the workload must outlive it.
+struct OracleConfig {
+  const task::Task *task = nullptr;
+  const task::Workload *workload = nullptr;
+  /// Values of machine axes.
+  AxisValues machine;
+  /// One a rank.
+  std::vector<CUcontext> contexts;
+  /// Sets of inputs and outputs.
+  unsigned sets = 1;
+  uint64_t workspaceBytes = 0;
+  /// The compiled reference.cu; empty when nothing will be judged.
+  std::string referenceLibrary;
+};
+
+/// BufferInfo::set of a buffer that all sets share.
+inline constexpr unsigned kAllSets = ~0u;
+
+/// One buffer, with guard zones before and after it in the same allocation.
+struct BufferInfo {
+  unsigned rank = 0;
+  /// kAllSets for workspace, scratch and signals.
+  unsigned set = 0;
+  /// The tensor's name, or one of the names of d2k/Task/Arguments.h.
+  std::string tensor;
+  /// The allocation, and where in it the buffer begins (256-byte aligned).
+  CUdeviceptr base = 0;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+
+  CUdeviceptr getAddress() const { return base + offset; }
+};
+
+/// An element that is wrong.
+struct ElementFailure {
+  unsigned rank = 0;
+  std::string tensor;
+  std::vector<int64_t> index;
+  double expected = 0, got = 0;
+  /// The largest error that passes; 0 for rules without one.
+  double allowed = 0;
+};
+
+/// The verdict on one capture.
+struct Judgement {
+  bool passed = false;
+  /// One sentence when not passed.
+  std::string reason;
+  /// The largest error as a fraction of what is allowed; infinite when an
+  /// element is not finite.
+  double maxError = 0;
+  /// rms error over that of the working precision, the largest of all outputs
+  /// that have one.
+  std::optional<double> rmsRatio;
+  uint64_t compared = 0, failed = 0, nonFinite = 0;
+  std::optional<ElementFailure> first;
+  /// Buffers whose guard zones were written, and inputs that were changed, as
+  /// "X" or "X of rank 1".
+  std::vector<std::string> brokenGuards, changedInputs;
+};
+
+/// Outputs that need no computation and must never pass.
+enum class TrivialOutput : uint8_t {
+  Zeros,
+  /// The first input of the output's size in bytes, or zeros.
+  CopyOfInput,
+  /// The mean of the exact result everywhere.
+  Mean,
+};
+
+/// Owner and judge of one workload's buffers.
+class OracleWorkload {
+public:
+  /// Allocates all buffers and loads the reference. Fails with kind Environment
+  /// when memory or kernels are missing, with kind Input when the task asks for
+  /// what this version does not do.
+  static Result<std::unique_ptr<OracleWorkload>>
+  create(const CudaDriver &driver, const OracleConfig &config);
+  ~OracleWorkload();
+  OracleWorkload(const OracleWorkload &) = delete;
+  OracleWorkload &operator=(const OracleWorkload &) = delete;
+
+  const std::vector<BufferInfo> &getBuffers() const { return buffers; }
+
+  /// Draws the inputs of \p set and remembers their hashes.
+  Result<void> fill(unsigned set, const task::TrialSpec &trial);
+  /// Fills the outputs of \p set, workspace and scratch with NaN, and writes
+  /// all guard zones anew.
+  Result<void> poison(unsigned set);
+  /// Redraws 1/256 of the cache lines of the inputs of \p set, as the last fill
+  /// drew them, and remembers the new hashes.
+  Result<void> perturb(unsigned set, uint64_t seed);
+  /// Waits for the devices, copies the outputs of \p set, and looks at guard
+  /// zones and inputs. What is written later is not judged.
+  Result<void> capture(unsigned set);
+  /// Judges the last capture of \p set by the reference on its inputs: a random
+  /// sample of output tiles, all edges among them, when there is a
+  /// \p sampleSeed and the reference can compute tiles; else every element.
+  Result<Judgement> judge(unsigned set, std::optional<uint64_t> sampleSeed);
+  /// A hash of the last capture of \p set, to see whether two calls agree.
+  Result<std::string> hashCapture(unsigned set);
+
+  /// Replaces the last capture of \p set, to see that it is not accepted.
+  Result<void> replaceCapture(unsigned set, TrivialOutput output);
+
+private:
+  /// Device memory that is freed with its owner.
+  struct Allocation {
+    CUcontext context = nullptr;
+    CUdeviceptr address = 0;
+    uint64_t bytes = 0;
+  };
+  /// What is known of one set.
+  struct SetState {
+    /// How its inputs were drawn last: null for the ordinary way.
+    const task::Trial *trial = nullptr;
+    bool isFilled = false, isExact = false;
+    /// By rank, then input.
+    std::vector<std::vector<uint64_t>> inputHashes;
+    bool isCaptured = false;
+    std::vector<std::string> brokenGuards, changedInputs;
+    /// Copies of the outputs on rank 0's device, by rank, then output; 0 until
+    /// the first capture.
+    std::vector<std::vector<CUdeviceptr>> captures;
+  };
+  /// Expected values of one output, on rank 0's device.
+  struct ExpectedArrays {
+    CUdeviceptr exact = 0, working = 0, magnitude = 0;
+  };
+  struct Reference;
+
+  OracleWorkload(const CudaDriver &driver, const OracleConfig &config);
+
+  Result<void> open();
+  Result<void> addBuffer(unsigned rank, unsigned set, std::string name,
+                         uint64_t bytes);
+  Result<void> addBuffersOfRank(unsigned rank);
+  Result<CUdeviceptr> allocate(unsigned rank, uint64_t bytes);
+  /// The buffer, which the caller knows to be there.
+  const BufferInfo &getBuffer(unsigned rank, unsigned set,
+                              std::string_view name) const;
+  Result<task::DrawSpec> getSpec(unsigned set, const task::Tensor &input) const;
+  Result<void> hashInputs(unsigned set);
+  /// "X", or "X of rank 1" when there are several.
+  std::string describe(const BufferInfo &buffer) const;
+  Result<void> checkGuards(unsigned set);
+  Result<void> checkInputs(unsigned set);
+
+  // OracleJudge.cpp
+  Result<void> loadReference();
+  Result<void> allocateExpected();
+  /// Runs the reference on the inputs of \p set; tiles in device memory.
+  Result<void> computeExpected(unsigned set, CUdeviceptr tiles,
+                               int64_t tileCount);
+  Result<std::vector<int64_t>> chooseTiles(uint64_t seed);
+  Result<CompareJob> makeJob(unsigned set, unsigned rank, size_t output) const;
+  Result<void> judgeOutput(Judgement &judgement, unsigned set, unsigned rank,
+                           size_t output, const CompareJob &job);
+  Result<void> judgeReplicas(Judgement &judgement, unsigned set, size_t output);
+  Result<void> explainFirst(Judgement &judgement, const CompareJob &job,
+                            unsigned rank, size_t output, uint64_t index);
+
+  const CudaDriver &driver;
+  OracleConfig config;
+  AxisValues axes;
+  unsigned ranks = 1;
+  std::vector<CUstream> streams;
+  std::vector<std::unique_ptr<DeviceOps>> ops;
+  std::vector<Allocation> allocations;
+  std::vector<BufferInfo> buffers;
+  std::vector<SetState> states;
+  /// Shapes and bytes of the outputs.
+  std::vector<std::vector<int64_t>> outputShapes;
+  std::vector<uint64_t> outputBytes;
+  std::unique_ptr<Reference> reference;
+  std::vector<ExpectedArrays> expected;
+  /// Private: nobody else can make data with a given hash.
+  uint64_t hashKey = 0;
+};
+
+} // namespace d2k::runner
+
+#endif // D2K_RUNNER_DEVICE_ORACLEWORKLOAD_H
