@@ -6,10 +6,10 @@
 #include "Options.h"
 #include "PropertyList.h"
 
-#include "d2k/Driver/DataRoot.h"
 #include "d2k/Properties/Properties.h"
 #include "d2k/Report/Report.h"
 #include "d2k/Rubric/LintProject.h"
+#include "d2k/Support/DataRoot.h"
 #include "d2k/Support/Files.h"
 #include "d2k/Support/Version.h"
 #include "d2k/Task/EntryHeader.h"
@@ -76,9 +76,8 @@ static std::string listTasks(const std::string &root) {
   return result.empty() ? "none" : result;
 }
 
-static Result<Scoring> loadScoring(const AnalyzeOptions &options,
-                                   const std::string &program) {
-  Result<std::string> root = findDataRoot(program);
+static Result<Scoring> loadScoring(const AnalyzeOptions &options) {
+  Result<std::string> root = findDataRoot();
   std::string rubricPath;
   if (options.rubric) {
     rubricPath = *options.rubric;
@@ -134,8 +133,8 @@ static int listProperties(const AnalyzeOptions &options) {
   return 0;
 }
 
-static int lint(const AnalyzeOptions &options, const std::string &program) {
-  Result<std::string> root = findDataRoot(program);
+static int lint(const AnalyzeOptions &options) {
+  Result<std::string> root = findDataRoot();
   if (!root)
     return reportFailure(root.error());
   Result<rubric::ProjectLint> result =
@@ -173,11 +172,11 @@ static Result<TemporaryDirectory> provideHeader(const task::Task &task,
   return folder;
 }
 
-static int runAnalysis(AnalyzeOptions options, const std::string &program) {
+static int runAnalysis(AnalyzeOptions options) {
   std::optional<Scoring> scoring;
   std::optional<TemporaryDirectory> headers;
   if (options.task || options.rubric) {
-    Result<Scoring> loaded = loadScoring(options, program);
+    Result<Scoring> loaded = loadScoring(options);
     if (!loaded)
       return reportFailure(loaded.error());
     scoring = std::move(*loaded);
@@ -277,9 +276,9 @@ int main(int argc, char **argv) {
   case AnalyzeOptions::Mode::ListProperties:
     return listProperties(*options);
   case AnalyzeOptions::Mode::Lint:
-    return lint(*options, argv[0]);
+    return lint(*options);
   case AnalyzeOptions::Mode::Analyze:
-    return runAnalysis(std::move(*options), argv[0]);
+    return runAnalysis(std::move(*options));
   }
   llvm_unreachable("mode without a branch");
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Walks up from the running program.
 
-#include "d2k/Driver/DataRoot.h"
+#include "d2k/Support/DataRoot.h"
 
 #include "d2k/Support/Files.h"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
-
 #include <cstdlib>
+#include <filesystem>
 
 using namespace d2k;
 
@@ -16,7 +16,12 @@ static bool holdsData(const std::string &folder) {
          isDirectory(joinPath(folder, "tasks"));
 }
 
-Result<std::string> d2k::findDataRoot(const std::string &executable) {
+std::string d2k::getProgramPath() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+}
+
+Result<std::string> d2k::findDataRoot() {
   if (const char *root = std::getenv("D2K_ROOT"); root && *root) {
     if (holdsData(root))
       return std::string(root);
@@ -24,16 +29,17 @@ Result<std::string> d2k::findDataRoot(const std::string &executable) {
                 std::string("D2K_ROOT is ") + root +
                     ", which has no rubrics/ and tasks/ folders");
   }
-  std::string program = llvm::sys::fs::getMainExecutable(
-      executable.c_str(), reinterpret_cast<void *>(&findDataRoot));
-  llvm::StringRef folder = llvm::sys::path::parent_path(program);
-  llvm::SmallString<256> share(llvm::sys::path::parent_path(folder));
-  llvm::sys::path::append(share, "share", "d2k");
-  for (; !folder.empty(); folder = llvm::sys::path::parent_path(folder))
-    if (holdsData(folder.str()))
-      return folder.str();
-  if (holdsData(share.str().str()))
-    return share.str().str();
+  std::string program = getProgramPath();
+  std::filesystem::path folder = std::filesystem::path(program).parent_path();
+  std::string share = (folder.parent_path() / "share" / "d2k").string();
+  for (;; folder = folder.parent_path()) {
+    if (holdsData(folder.string()))
+      return folder.string();
+    if (folder == folder.parent_path())
+      break;
+  }
+  if (holdsData(share))
+    return share;
   return fail(FailureKind::Environment,
               "found no folder with rubrics/ and tasks/ above " + program +
                   "; set D2K_ROOT to the checkout");
