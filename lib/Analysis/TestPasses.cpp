@@ -80,6 +80,27 @@ struct TestLoops : KernelTestPass<TestLoops> {
   }
 };
 
+struct TestLinearForms : KernelTestPass<TestLinearForms> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestLinearForms)
+  StringRef getArgument() const final { return "test-linear-forms"; }
+  StringRef getDescription() const final {
+    return "print the form of each value that is stored or an address";
+  }
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    LinearForms &forms = kernel.getForms();
+    for (const AccessInfo &info : kernel.getMemory().getAccesses()) {
+      InFlightDiagnostic remark = index.getOp(info.op)->emitRemark();
+      remark << "at "
+             << forms.toString(forms.get(index.getId(info.access.address)));
+      if (auto store = dyn_cast<kern::StoreOp>(index.getOp(info.op)))
+        for (Value value : store.getValues())
+          remark << ", stores "
+                 << forms.toString(forms.get(index.getId(value)));
+    }
+  }
+};
+
 struct TestMemoryRoots : KernelTestPass<TestMemoryRoots> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestMemoryRoots)
   StringRef getArgument() const final { return "test-memory-roots"; }
@@ -178,6 +199,7 @@ struct TestMainRegion : KernelTestPass<TestMainRegion> {
 void analysis::registerTestPasses() {
   PassRegistration<TestConstants>();
   PassRegistration<TestLoops>();
+  PassRegistration<TestLinearForms>();
   PassRegistration<TestMemoryRoots>();
   PassRegistration<TestUniformity>();
   PassRegistration<TestProvenance>();

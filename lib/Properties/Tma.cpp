@@ -58,6 +58,90 @@ static std::optional<bool> isMulticast(Detector &detector,
   return std::nullopt;
 }
 
+/// A prefetch is of use when the data is loaded within so many iterations.
+static constexpr int64_t kMaxAhead = 64;
+
+namespace {
+/// What a prefetched place is to one that is loaded.
+enum class Nearness : uint8_t { Same, Other, Unknown };
+} // namespace
+
+/// Whether `ahead`, the distance from a load to a prefetch, is bridged by some
+/// iterations of a loop that moves the load, whose address is `load`;
+/// `touches` says whether what is left is a hit.
+static bool isReached(LinearForms &forms, const LinearForm &load,
+                      const LinearForm &ahead,
+                      llvm::function_ref<bool(const LinearForm &)> touches) {
+  for (const auto &[symbol, coefficient] : load.terms)
+    if (forms.getLoop(symbol) != kNone)
+      for (int64_t n = 1; n <= kMaxAhead; ++n)
+        if (touches(ahead.plus(forms.getStep(symbol), -n * coefficient)))
+          return true;
+  return false;
+}
+
+static Nearness compare(LinearForms &forms, const LinearForm &prefetch,
+                        const LinearForm &load,
+                        llvm::function_ref<bool(const LinearForm &)> touches) {
+  LinearForm ahead = prefetch.plus(load, -1);
+  if (touches(ahead) || isReached(forms, load, ahead, touches))
+    return Nearness::Same;
+  bool still = llvm::all_of(load.terms, [&](const auto &term) {
+    return forms.getKind(term.first) <= SymbolKind::Index;
+  });
+  return still && ahead.terms.empty() ? Nearness::Other : Nearness::Unknown;
+}
+
+/// A tensor prefetch and a tensor copy through the same map.
+static Nearness compareBoxes(Detector &detector, kern::BulkCopyOp prefetch,
+                             kern::BulkCopyOp load) {
+  const KernelIndex &index = detector.getIndex();
+  LinearForms &forms = detector.getKernel().getForms();
+  auto get = [&](mlir::Value value) { return forms.get(index.getId(value)); };
+  auto isZero = [](const LinearForm &form) {
+    return form.isConstant() && form.low == 0;
+  };
+  LinearForm maps =
+      get(prefetch.getSrc().front()).plus(get(load.getSrc().front()), -1);
+  maps.low += prefetch.getSrcOffset() - load.getSrcOffset();
+  maps.high += prefetch.getSrcOffset() - load.getSrcOffset();
+  if (!isZero(maps) ||
+      prefetch.getCoordinates().size() != load.getCoordinates().size())
+    return Nearness::Unknown;
+  // The box's size is the host's: places that differ by a constant may overlap.
+  for (auto [there, here] :
+       llvm::zip(prefetch.getCoordinates(), load.getCoordinates()))
+    if (compare(forms, get(there), get(here), isZero) != Nearness::Same)
+      return Nearness::Unknown;
+  return Nearness::Same;
+}
+
+/// A prefetch of a plain range and a read of the same tensor.
+static Nearness compareRanges(Detector &detector, kern::BulkCopyOp prefetch,
+                              const AccessInfo &load) {
+  const KernelIndex &index = detector.getIndex();
+  LinearForms &forms = detector.getKernel().getForms();
+  if (load.access.form != kern::MemoryAccess::Form::Address)
+    return Nearness::Unknown;
+  std::optional<uint64_t> size;
+  if (prefetch.getSize())
+    size = detector.getConstants().get(index.getId(prefetch.getSize()));
+  LinearForm from = forms.get(index.getId(prefetch.getSrc().front()));
+  from.low += prefetch.getSrcOffset();
+  from.high += prefetch.getSrcOffset();
+  LinearForm to = forms.get(index.getId(load.access.address));
+  to.low += load.access.offset;
+  to.high += load.access.offset;
+  Nearness nearness = compare(forms, from, to, [&](const LinearForm &distance) {
+    return distance.terms.empty() &&
+           distance.low < int64_t(load.access.bytes.value_or(1)) &&
+           distance.high + int64_t(size.value_or(1)) > 0;
+  });
+  // A range of unknown size may reach anything.
+  bool known = size && load.access.bytes;
+  return nearness == Nearness::Other && !known ? Nearness::Unknown : nearness;
+}
+
 static Judgement judgePrefetch(Detector &detector, kern::BulkCopyOp op) {
   // What is fetched into L2 must be read by the kernel itself.
   const MemoryRoots &memory = detector.getMemory();
@@ -71,12 +155,36 @@ static Judgement judgePrefetch(Detector &detector, kern::BulkCopyOp op) {
     return Judgement::undecided(
         "prefetches from an address whose origin is not known",
         "addresses whose origin can be followed");
-  for (const AccessInfo &access : memory.getAccesses())
-    if (access.access.read && llvm::any_of(access.roots, [&](RootId root) {
+  llvm::SmallVector<OpId, 4> unsure;
+  for (const AccessInfo &access : memory.getAccesses()) {
+    if (!access.access.read || !llvm::any_of(access.roots, [&](RootId root) {
           return llvm::is_contained(roots, root);
         }))
+      continue;
+    Nearness nearness = Nearness::Unknown;
+    auto copy = llvm::dyn_cast<kern::BulkCopyOp>(index.getOp(access.op));
+    if (copy && copy.getKind() == kern::BulkKind::Prefetch)
+      continue;
+    if (op.getDims() == 0)
+      nearness = compareRanges(detector, op, access);
+    else if (copy && copy.getDims() == op.getDims())
+      nearness = compareBoxes(detector, op, copy);
+    if (nearness == Nearness::Same)
       return Judgement::proved();
-  return Judgement::nearMiss("prefetches what the kernel never reads");
+    if (nearness == Nearness::Unknown)
+      unsure.push_back(access.op);
+  }
+  if (unsure.empty())
+    return Judgement::nearMiss("prefetches what the kernel never reads");
+  return Judgement::undecided(
+      "may prefetch a part that the kernel never reads: its place is not that "
+      "of " +
+          detector.describe(unsure) +
+          ", nor where a few more iterations take it",
+      "the place written as that of the load plus a number of the loop's "
+      "steps, "
+      "or a profile of L2",
+      unsure);
 }
 
 static void detect(Detector &detector) {

@@ -6,6 +6,7 @@
 #ifndef D2K_ANALYSIS_KERNELCONTEXT_H
 #define D2K_ANALYSIS_KERNELCONTEXT_H
 
+#include "d2k/Analysis/LinearForms.h"
 #include "d2k/Analysis/LoopNest.h"
 #include "d2k/Analysis/MainRegion.h"
 #include "d2k/Analysis/Provenance.h"
@@ -35,6 +36,13 @@ public:
     return make(provenance, getIndex(), getConstants(), getMemory(),
                 getDominance().getOrder());
   }
+  /// Not const: forms are computed when they are asked for.
+  LinearForms &getForms() {
+    if (!forms)
+      forms =
+          std::make_unique<LinearForms>(getIndex(), getConstants(), getLoops());
+    return *forms;
+  }
   const Uniformity &getUniformity() {
     return make(uniformity, getIndex(), getConstants());
   }
@@ -58,6 +66,7 @@ private:
   std::unique_ptr<LoopNest> loops;
   std::unique_ptr<MemoryRoots> memory;
   std::unique_ptr<Provenance> provenance;
+  std::unique_ptr<LinearForms> forms;
   std::unique_ptr<Uniformity> uniformity;
   std::unique_ptr<MainRegion> mainRegion;
 };

@@ -8,8 +8,8 @@
 
 namespace d2k::analysis {
 
-/// Registers test-constants, test-loops, test-memory-roots, test-uniformity,
-/// test-provenance and test-main-region.
+/// Registers test-constants, test-loops, test-linear-forms, test-memory-roots,
+/// test-uniformity, test-provenance and test-main-region.
 void registerTestPasses();
 
 } // namespace d2k::analysis

@@ -74,6 +74,28 @@ static bool runsAfter(KernelContext &kernel, OpId from, OpId to) {
   return false;
 }
 
+/// Where access `a` is relative to `b`.
+static LinearForm getDistance(Detector &detector, const AccessInfo &a,
+                              const AccessInfo &b) {
+  LinearForms &forms = detector.getKernel().getForms();
+  const KernelIndex &index = detector.getIndex();
+  LinearForm distance = forms.get(index.getId(a.access.address))
+                            .plus(forms.get(index.getId(b.access.address)), -1);
+  distance.low += a.access.offset - b.access.offset;
+  distance.high += a.access.offset - b.access.offset;
+  return distance;
+}
+
+/// Whether every symbol of the address keeps its value while a block runs.
+static bool isFixedInBlock(Detector &detector, const AccessInfo &info) {
+  LinearForms &forms = detector.getKernel().getForms();
+  return llvm::all_of(
+      forms.get(detector.getIndex().getId(info.access.address)).terms,
+      [&](const auto &term) {
+        return forms.getKind(term.first) <= SymbolKind::Index;
+      });
+}
+
 /// Whether the bytes of two accesses are certain to be different.
 static bool areDisjoint(Detector &detector, const AccessInfo &a,
                         const AccessInfo &b) {
@@ -83,7 +105,26 @@ static bool areDisjoint(Detector &detector, const AccessInfo &a,
            b.access.offset + int64_t(*b.access.bytes) <= a.access.offset;
   if (a.bounded && b.bounded)
     return a.high <= b.low || b.high <= a.low;
-  return false;
+  // The same run-time offset and different constants.
+  constexpr auto kAddress = kern::MemoryAccess::Form::Address;
+  if (a.access.form != kAddress || b.access.form != kAddress ||
+      !a.access.bytes || !b.access.bytes || a.roots.size() != 1 ||
+      a.roots != b.roots || !isFixedInBlock(detector, a) ||
+      !isFixedInBlock(detector, b))
+    return false;
+  LinearForm distance = getDistance(detector, a, b);
+  return distance.terms.empty() &&
+         (distance.low >= int64_t(*b.access.bytes) ||
+          distance.high + int64_t(*a.access.bytes) <= 0);
+}
+
+/// Whether two addresses have the same part that only the launch knows.
+static bool haveSameLaunchPart(Detector &detector, const AccessInfo &a,
+                               const AccessInfo &b) {
+  return detector.getKernel()
+      .getForms()
+      .getLaunchPart(getDistance(detector, a, b))
+      .terms.empty();
 }
 
 Judgement Detector::judgeSoleWay(ProductClass product) {
@@ -285,7 +326,7 @@ Judgement Detector::judgeCopied(uint32_t access) {
   const Dominance &dominance = kernel.getDominance();
   BlockId block = index.getBlockOf(info.op);
   llvm::SmallVector<OpId, 2> others;
-  bool isRead = false, otherRole = false;
+  bool isRead = false, otherRole = false, sameOffset = false;
   llvm::SmallVector<OpId, 8> readers, stores;
   for (ObjectId object : memory.getObjectsOf(access)) {
     for (uint32_t i : memory.getAccessesTo(object)) {
@@ -306,6 +347,7 @@ Judgement Detector::judgeCopied(uint32_t access) {
       bool after = (there == block && other.op > info.op) ||
                    dominance.reaches(block, there);
       isRead |= after || !before;
+      sameOffset |= haveSameLaunchPart(*this, info, other);
       otherRole |= !after && !before;
       readers.push_back(other.op);
     }
@@ -313,9 +355,19 @@ Judgement Detector::judgeCopied(uint32_t access) {
       if (!areDisjoint(*this, info, memory.getAccesses()[i]))
         others.push_back(memory.getAccesses()[i].op);
   }
+  if (readers.empty())
+    return Judgement::nearMiss("is not used: nothing reads what it fills");
   if (!isRead)
     return Judgement::nearMiss(
         "fills memory that is only read before the copy is issued");
+  if (!sameOffset)
+    return Judgement::undecided(
+        "fills memory at a run-time offset at which nothing is known to "
+        "read: " +
+            describe(readers) + " reads the same array at another offset",
+        "one expression for the offset of a part, where it is filled and where "
+        "it is read, or the values of the launch parameters",
+        readers);
   if (!others.empty())
     return Judgement::undecided(
         "may not be what is read: " + describe(others) +
