@@ -5,6 +5,8 @@
 //
 // Exit codes: 0 done, 2 bad usage, 3 the input could not be translated.
 
+#include "SASSLines.h"
+
 #include "d2k/Frontend/PTX/Parser.h"
 #include "d2k/Frontend/PTX/Printer.h"
 #include "d2k/Frontend/PTXToKern/Lift.h"
@@ -25,7 +27,7 @@ using namespace d2k;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Action { None, PTXToPTX, PTXToKern, PTXCheck };
+enum class Action { None, PTXToPTX, PTXToKern, PTXCheck, SASSLines };
 } // namespace
 
 static cl::OptionCategory category("d2k-translate options");
@@ -37,7 +39,10 @@ static cl::opt<Action> action(
                           "Translate PTX into the kern dialect, verify it "
                           "and print it"),
                clEnumValN(Action::PTXCheck, "ptx-check",
-                          "Parse PTX and print nothing but diagnostics")));
+                          "Parse PTX and print nothing but diagnostics"),
+               clEnumValN(Action::SASSLines, "sass-lines",
+                          "Print the source and PTX lines of the instructions "
+                          "of a cubin")));
 static cl::opt<std::string> inputName(cl::Positional, cl::desc("<input file>"),
                                       cl::init("-"), cl::cat(category));
 static cl::opt<std::string> outputName("o", cl::desc("Output file"),
@@ -139,6 +144,20 @@ static int translatePTX(llvm::SourceMgr &sourceMgr) {
   return 0;
 }
 
+static int printLines(llvm::StringRef bytes) {
+  std::unique_ptr<llvm::ToolOutputFile> output = openOutput();
+  if (!output)
+    return kBadInput;
+  Result<void> printed = printSassLines(bytes, inputName, output->os());
+  if (!printed) {
+    llvm::WithColor::error(llvm::errs(), "d2k-translate")
+        << printed.error().message << '\n';
+    return kBadInput;
+  }
+  output->keep();
+  return 0;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   // LLVM has a --stats of its own, which counts what its passes do.
@@ -159,7 +178,7 @@ int main(int argc, char **argv) {
   if (action == Action::None) {
     llvm::WithColor::error(llvm::errs(), "d2k-translate")
         << "no translation given: choose one of --ptx-to-ptx, "
-           "--ptx-to-kern, --ptx-check\n";
+           "--ptx-to-kern, --ptx-check, --sass-lines\n";
     return kUsage;
   }
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(inputName);
@@ -169,6 +188,8 @@ int main(int argc, char **argv) {
         << '\n';
     return kBadInput;
   }
+  if (action == Action::SASSLines)
+    return printLines((*buffer)->getBuffer());
   llvm::SourceMgr sourceMgr;
   sourceMgr.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   return translatePTX(sourceMgr);

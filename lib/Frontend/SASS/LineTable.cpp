@@ -255,7 +255,7 @@ Result<void> LineTable::Reader::addRow() {
     return fault("row " + number() + " goes back from address " +
                  hex(sequence.rows.back().address) + " to " + hex(row.address));
   size_t numFiles = table.files.size() - firstFile;
-  if (row.file == 0 || row.file > numFiles)
+  if (row.file > numFiles)
     return fault("row " + number() + " is in file " + std::to_string(row.file) +
                  " of " + std::to_string(numFiles));
   sequence.rows.push_back(row);
@@ -410,8 +410,10 @@ std::vector<LineFrame> LineTable::lookup(std::string_view function,
   for (const Row *row = &*std::prev(next);;) {
     // Line 0 is code that no line was compiled to.
     if (row->line != 0)
-      frames.push_back({files[sequence.firstFile + row->file - 1], row->line,
-                        row->column,
+      frames.push_back({row->file == 0
+                            ? std::string_view()
+                            : files[sequence.firstFile + row->file - 1],
+                        row->line, row->column,
                         row->context ? getString(strings, row->functionName)
                                      : std::string_view()});
     if (row->context == 0)

@@ -32,7 +32,8 @@ namespace d2k::sass {
 
 /// One source line of an instruction.
 struct LineFrame {
-  /// Path as the compiler recorded it; valid as long as the table.
+  /// Path as the compiler recorded it, valid as long as the table; empty for
+  /// file 0, which stands for the PTX in `.nv_debug_line_sass`.
   std::string_view file;
   /// From 1.
   uint32_t line = 0;

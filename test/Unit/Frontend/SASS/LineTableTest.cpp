@@ -148,6 +148,15 @@ TEST(LineTable, SpecialAndUnknownOperations) {
   EXPECT_EQ(describe(table->lookup("", 260)), "");
 }
 
+TEST(LineTable, FileZeroHasNoName) {
+  Program program;
+  program.address(0).file(0).advanceLine(6).row().advancePc(16).endSequence();
+  std::string bytes = program.finish();
+  Result<LineTable> table = LineTable::parse(bytes, "", {});
+  ASSERT_TRUE(bool(table)) << table.error().message;
+  EXPECT_EQ(describe(table->lookup("", 0)), ":7");
+}
+
 TEST(LineTable, LineZeroIsNoLine) {
   Program program;
   program.address(0).advanceLine(-1).row().advancePc(16).endSequence();
