@@ -27,6 +27,17 @@ bool PropertyInfo::isDecidedAt(Tier tier) const {
   return decidingTiers.contains(tier == Tier::PtxClang ? Tier::Ptx : tier);
 }
 
+bool PropertyInfo::agree(const AttributeMap &a, const AttributeMap &b) const {
+  for (const auto &[name, value] : a) {
+    auto other = b.find(name);
+    if (other == b.end() || other->second == value)
+      continue;
+    if (std::find(perTier.begin(), perTier.end(), name) == perTier.end())
+      return false;
+  }
+  return true;
+}
+
 bool PropertyInfo::canRefute(TierSet completeTiers) const {
   TierSet usable = completeTiers;
   if (usable.contains(Tier::PtxClang))

@@ -90,6 +90,8 @@ void OverviewSection::addJson(const Report &report,
     entry.append("tool", status.tool);
     if (report.withSeconds && status.seconds)
       entry.append("seconds", *status.seconds);
+    if (report.withSeconds && status.toolSeconds)
+      entry.append("tool_seconds", *status.toolSeconds);
     tiers.append(std::string(getTierName(tier)), std::move(entry));
   }
   document.append("tiers", std::move(tiers));

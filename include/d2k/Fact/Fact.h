@@ -297,6 +297,8 @@ struct TierStatus {
   /// Wall-clock time, which reports leave out unless asked: it would make two
   /// runs differ.
   std::optional<double> seconds;
+  /// How much of it the tool took that is not ours (nvdisasm).
+  std::optional<double> toolSeconds;
 };
 
 /// One input file and the hash of what was read from it.

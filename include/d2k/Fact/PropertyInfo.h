@@ -56,6 +56,9 @@ struct PropertyInfo {
   Subject subject = Subject::Kernel;
   /// Present is bad (spills): rubrics ask for its absence or a threshold.
   bool inverse = false;
+  /// Attributes in which PTX and machine code may rightly differ, because
+  /// ptxas splits, joins or unrolls: facts that differ in nothing else agree.
+  std::vector<std::string> perTier;
 
   /// This version has a detector.
   bool isImplemented() const { return !detectorTiers.empty(); }
@@ -64,6 +67,9 @@ struct PropertyInfo {
   /// Whether a fact proved at \p tier counts; Clang's PTX decides what PTX
   /// decides.
   bool isDecidedAt(Tier tier) const;
+  /// Whether facts with attributes \p a and \p b, read at two tiers, are one:
+  /// what both know is equal, but for `perTier`.
+  bool agree(const AttributeMap &a, const AttributeMap &b) const;
   /// Whether the absence of a fact proves anything about a subject that was
   /// seen whole at \p completeTiers.
   bool canRefute(TierSet completeTiers) const;
