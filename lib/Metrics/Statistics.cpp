@@ -113,3 +113,14 @@ double metrics::normalQuantile(double probability) {
   }
   return (low + high) / 2;
 }
+
+Interval metrics::proportionInterval(unsigned successes, unsigned trials,
+                                     double confidence) {
+  assert(trials > 0 && successes <= trials && "a part of something");
+  double z = normalQuantile((1 + confidence) / 2);
+  double n = trials, part = successes / n;
+  double center = (part + z * z / (2 * n)) / (1 + z * z / n);
+  double reach = z / (1 + z * z / n) *
+                 std::sqrt(part * (1 - part) / n + z * z / (4 * n * n));
+  return {std::max(0.0, center - reach), std::min(1.0, center + reach)};
+}

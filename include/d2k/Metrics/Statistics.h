@@ -57,6 +57,11 @@ double geometricMean(std::span<const double> values);
 /// \p probability, which is strictly between 0 and 1: 1.959964 for 0.975.
 double normalQuantile(double probability);
 
+/// The interval of a proportion of which \p successes of \p trials were seen,
+/// by Wilson's score at \p confidence: of 0 of 100 at 95% it is [0, 0.037].
+Interval proportionInterval(unsigned successes, unsigned trials,
+                            double confidence = 0.95);
+
 } // namespace d2k::metrics
 
 #endif // D2K_METRICS_STATISTICS_H

@@ -85,7 +85,8 @@ private:
   Result<void> onRanks(const std::function<Result<void>(Rank &)> &work);
   Result<void> makeCurrent(const Rank &rank) const;
   Result<void> call(Rank &rank, unsigned set);
-  Result<void> synchronize(Rank &rank);
+  /// Waits for the current context.
+  Result<void> synchronize();
   Result<void> enqueueSample(Rank &rank, const SampleRequest &request);
   /// Records of what ran since the last call, complete for our own kernels:
   /// each rank has \p harness of them.

@@ -66,3 +66,13 @@ TEST(Statistics, NormalQuantile) {
   EXPECT_NEAR(normalQuantile(0.975), 1.959964, 1e-6);
   EXPECT_NEAR(normalQuantile(0.05), -1.644854, 1e-6);
 }
+
+TEST(Statistics, ProportionInterval) {
+  // z^2 / (n + z^2) = 3.8415 / 103.84 for none of 100.
+  EXPECT_NEAR(proportionInterval(0, 100).high, 0.03699, 1e-5);
+  EXPECT_EQ(proportionInterval(0, 100).low, 0);
+  EXPECT_NEAR(proportionInterval(100, 100).low, 1 - 0.03699, 1e-5);
+  // Symmetric around a half.
+  Interval half = proportionInterval(50, 100);
+  EXPECT_NEAR(half.low + half.high, 1, 1e-12);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the sources of the sampler share.
+
+#ifndef D2K_RUNNER_CUDA_SAMPLERRANK_H
+#define D2K_RUNNER_CUDA_SAMPLERRANK_H
+
+#include "Sampler.h"
+
+#include "Device/DeviceOps.h"
+
+#include <chrono>
+#include <string_view>
+
+namespace d2k::runner {
+
+using HostClock = std::chrono::steady_clock;
+
+struct Sampler::Rank {
+  RankContext target;
+  std::unique_ptr<DeviceOps> operations;
+  CUdeviceptr flush = 0;
+  uint64_t flushBytes = 0;
+  CUdeviceptr clocks = 0;
+  CUevent begin = nullptr, end = nullptr;
+  std::optional<NvmlDevice> nvml;
+  HostClock::time_point nvmlTime;
+  uint64_t clockReasons = 0;
+  double maxClockMHz = 0;
+  /// Host clock around the calls of the last sample.
+  double hostNs = 0;
+};
+
+// Names of our own kernels, lib/Runner/Device/Kernels.def.
+inline constexpr std::string_view kReadClocks = "d2k_readClocks";
+inline constexpr std::string_view kReadFlush = "d2k_readFlush";
+inline constexpr std::string_view kBarrier = "d2k_barrier";
+inline constexpr std::string_view kSpin = "d2k_spin";
+
+/// A kernel of our own that samples and batches enqueue.
+inline bool isHarness(const Activity &activity) {
+  return activity.kind == ActivityKind::Kernel &&
+         (activity.name == kReadClocks || activity.name == kReadFlush ||
+          activity.name == kBarrier || activity.name == kSpin);
+}
+
+} // namespace d2k::runner
+
+#endif // D2K_RUNNER_CUDA_SAMPLERRANK_H

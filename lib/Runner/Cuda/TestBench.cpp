@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The bench of the self-test.
+
+#include "TestBench.h"
+
+#include <algorithm>
+#include <chrono>
+
+using namespace d2k;
+using namespace d2k::runner;
+
+namespace d2k::embedded {
+extern const char *const selfTestKernels;
+} // namespace d2k::embedded
+
+static constexpr const char *kFunctionNames[] = {
+    "d2k_selftest_copy", "d2k_selftest_read", "d2k_selftest_delay"};
+
+Result<std::unique_ptr<TestBench>> TestBench::create(bool traced) {
+  Result<const CudaDriver *> driver = CudaDriver::load();
+  if (!driver)
+    return forwardFailure(std::move(driver));
+  if (traced)
+    if (Result<void> started = Sampler::startTracing(); !started)
+      return forwardFailure(std::move(started));
+  std::unique_ptr<TestBench> bench(new TestBench(**driver));
+  if (Result<void> done = bench->open(traced); !done)
+    return forwardFailure(std::move(done));
+  return bench;
+}
+
+int TestBench::getAttribute(CUdevice_attribute attribute) const {
+  int value = 0;
+  driver.cuDeviceGetAttribute(&value, attribute, device);
+  return value;
+}
+
+Result<void> TestBench::open(bool traced) {
+  Result<void> done =
+      driver.check(driver.cuDeviceGet(&device, 0), "find a GPU");
+  if (done)
+    done = driver.check(driver.cuDevicePrimaryCtxRetain(&context, device),
+                        "use the GPU");
+  if (done)
+    done = driver.check(driver.cuCtxSetCurrent(context), "use the GPU");
+  if (done)
+    done = driver.check(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+                        "make a stream");
+  if (done)
+    done = driver.check(
+        driver.cuModuleLoadData(&module, embedded::selfTestKernels),
+        "load the kernels of the self-test");
+  for (unsigned i = 0; i != 3; ++i)
+    if (done)
+      done = driver.check(
+          driver.cuModuleGetFunction(&functions[i], module, kFunctionNames[i]),
+          kFunctionNames[i]);
+  flushBytes =
+      std::max(uint64_t(128) << 20,
+               2 * uint64_t(getAttribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)));
+  multiprocessors =
+      unsigned(getAttribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+  auto allocate = [&](CUdeviceptr &memory, uint64_t bytes) {
+    if (done)
+      done = driver.check(driver.cuMemAlloc(&memory, bytes),
+                          "allocate memory of the GPU");
+    if (done)
+      done = driver.check(driver.cuMemsetD8Async(memory, 0x3c, bytes, stream),
+                          "fill memory of the GPU");
+  };
+  // Three per cent more than the largest amount, for `different`.
+  for (CUdeviceptr &buffer : buffers)
+    allocate(buffer, kLargestBytes + kLargestBytes / 16);
+  allocate(flushBuffer, flushBytes);
+  if (done)
+    done = synchronize();
+  if (!done || !traced)
+    return done;
+
+  RankContext rank;
+  rank.context = context;
+  rank.stream = stream;
+  rank.device = device;
+  rank.call = [this](unsigned set) { return launch(selected, set); };
+  Result<std::unique_ptr<Sampler>> made =
+      Sampler::create(driver, {std::move(rank)}, /*wantCounters=*/true);
+  if (!made)
+    return forwardFailure(std::move(made));
+  sampler = std::move(*made);
+  return {};
+}
+
+TestBench::~TestBench() {
+  sampler.reset();
+  for (CUdeviceptr buffer : buffers)
+    if (buffer)
+      driver.cuMemFree(buffer);
+  if (flushBuffer)
+    driver.cuMemFree(flushBuffer);
+  if (module)
+    driver.cuModuleUnload(module);
+  if (stream)
+    driver.cuStreamDestroy(stream);
+  if (context)
+    driver.cuDevicePrimaryCtxRelease(device);
+}
+
+int TestBench::launch(const TestProgram &program, unsigned set) {
+  bool isDelay = program.kernel == TestProgram::Kernel::Delay;
+  uint64_t count = isDelay ? program.amount : program.amount / 16;
+  constexpr unsigned kThreads = 256;
+  // As many blocks as are resident at once, or as there is work for.
+  uint64_t blocks = std::min<uint64_t>((count + kThreads - 1) / kThreads,
+                                       uint64_t(multiprocessors) * 8);
+  void *parameters[] = {&buffers[2 * (set % kSets)],
+                        &buffers[2 * (set % kSets) + 1], &count};
+  return driver.cuLaunchKernel(
+      functions[unsigned(program.kernel)], isDelay ? 1 : unsigned(blocks), 1, 1,
+      isDelay ? 1 : kThreads, 1, 1, 0, stream, parameters, nullptr);
+}
+
+Result<void> TestBench::writeFlush() {
+  return driver.check(
+      driver.cuMemsetD8Async(flushBuffer, 0x3d, flushBytes, stream),
+      "write the flush buffer");
+}
+
+Result<void> TestBench::readFlush() {
+  uint64_t count = flushBytes / 16;
+  void *parameters[] = {&flushBuffer, &flushBuffer, &count};
+  return driver.check(
+      driver.cuLaunchKernel(functions[unsigned(TestProgram::Kernel::Read)],
+                            multiprocessors * 8, 1, 1, 256, 1, 1, 0, stream,
+                            parameters, nullptr),
+      "read the flush buffer");
+}
+
+Result<void> TestBench::synchronize() {
+  return driver.check(driver.cuCtxSynchronize(), "wait for the GPU");
+}
+
+Result<SampleRecord> BenchSource::sample(Side side,
+                                         const SampleRequest &request) {
+  bench.select(programs[unsigned(side)]);
+  Result<SampleRecord> record = bench.getSampler().sample(request);
+  if (record && side == Side::Submission)
+    record->spanNs *= lie;
+  return record;
+}
+
+Result<std::pair<BatchRecord, double>>
+BenchSource::batch(Side side, const BatchRequest &request) {
+  bench.select(programs[unsigned(side)]);
+  auto start = std::chrono::steady_clock::now();
+  Result<BatchRecord> record = bench.getSampler().batch(request);
+  double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  if (!record)
+    return forwardFailure(std::move(record));
+  if (side == Side::Submission)
+    record->spanNsPerCall *= lie;
+  return std::pair(*record, seconds);
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs the parts of the self-test.
+
+#include "d2k/Runner/SelfTest.h"
+
+#include "d2k/Support/Subprocess.h"
+
+using namespace d2k;
+using namespace d2k::runner;
+
+static constexpr auto kPartTimeout = std::chrono::minutes(5);
+
+/// The object that `d2k-worker selftest` prints.
+static Result<json::Value> runPart(const SelfTestConfig &config,
+                                   const std::vector<std::string> &arguments) {
+  Command command;
+  command.argv = {config.worker, "selftest"};
+  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+  command.timeout = kPartTimeout;
+  Result<CommandResult> ended = runCommand(command);
+  if (!ended)
+    return forwardFailure(std::move(ended));
+  if (!ended->succeeded())
+    return fail(FailureKind::Environment,
+                "the part '" + arguments.front() + "' of the self-test: " +
+                    ended->describeEnd() + ": " + ended->error.substr(0, 2000));
+  return json::parse(ended->output, "the part '" + arguments.front() + "'");
+}
+
+Result<SelfTestReport> runner::runGpuSelfTest(const SelfTestConfig &config) {
+  auto say = [&](const std::string &sentence) {
+    if (config.progress)
+      config.progress(sentence);
+  };
+  SelfTestReport report;
+  say("looking at the machine");
+  Result<json::Value> machine = runPart(config, {"machine"});
+  if (!machine)
+    return forwardFailure(std::move(machine));
+  report.figures.append("machine", std::move(*machine));
+
+  struct Part {
+    std::vector<std::string> arguments;
+    const char *progress;
+    std::vector<SelfTestCheck> (*judge)(const json::Value &);
+  };
+  std::string pairs = std::to_string(config.pairs);
+  const Part parts[] = {
+      {{"peaks"}, "measuring peaks", judgePeaks},
+      {{"flush"}, "comparing kinds of flush", judgeFlush},
+      {{"counters"}, "reading counters", judgeCounters},
+      {{"delays"}, "looking for injected delays", judgeDelays},
+      {{"clocks"}, "comparing clocks", judgeClocks},
+      {{"equal", pairs}, "comparing kernels with themselves", judgeEqual},
+      {{"different", pairs}, "comparing different kernels", judgeDifferent}};
+  for (const Part &part : parts) {
+    say(part.progress);
+    const std::string &name = part.arguments.front();
+    Result<json::Value> figures = runPart(config, part.arguments);
+    if (!figures) {
+      report.checks.push_back({name, figures.error().message, "runs", false});
+      continue;
+    }
+    std::vector<SelfTestCheck> checks = part.judge(*figures);
+    report.checks.insert(report.checks.end(), checks.begin(), checks.end());
+    report.figures.append(name, std::move(*figures));
+  }
+
+  say("comparing fresh processes");
+  std::vector<json::Value> medians;
+  json::Array all;
+  for (unsigned i = 0; i != config.processes; ++i) {
+    Result<json::Value> figures = runPart(config, {"medians"});
+    if (!figures) {
+      report.checks.push_back(
+          {"medians", figures.error().message, "runs", false});
+      break;
+    }
+    all.push_back(*figures);
+    medians.push_back(std::move(*figures));
+  }
+  for (SelfTestCheck &check : judgeMedians(medians))
+    report.checks.push_back(std::move(check));
+  report.figures.append("medians", std::move(all));
+
+  if (findProgram("ncu").empty()) {
+    report.checks.push_back({"ncu",
+                             "not found: clock A is not compared with ncu", "",
+                             std::nullopt});
+    return report;
+  }
+  say("comparing with ncu");
+  Command command;
+  command.argv = {"ncu",
+                  "--csv",
+                  "--cache-control",
+                  "none",
+                  "--clock-control",
+                  "none",
+                  "--print-units",
+                  "base",
+                  "--metrics",
+                  "gpu__time_duration.sum",
+                  config.worker,
+                  "selftest",
+                  "plain"};
+  command.timeout = kPartTimeout;
+  Result<CommandResult> ended = runCommand(command);
+  if (!ended || !ended->succeeded() || medians.empty()) {
+    report.checks.push_back(
+        {"ncu",
+         "does not run here: " + (!ended ? ended.error().message
+                                         : ended->describeEnd() + ": " +
+                                               ended->output.substr(0, 1000)),
+         "", std::nullopt});
+    return report;
+  }
+  for (SelfTestCheck &check : judgeNcu(ended->output, medians.front()))
+    report.checks.push_back(std::move(check));
+  return report;
+}
