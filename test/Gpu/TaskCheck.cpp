@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Checks a task on the GPU of this machine with the harness's own oracle:
+// libraries that must pass do, in every trial of every workload, and libraries
+// that must not are rejected, as are outputs that need no computation. Library
+// and oracle share this process and trust each other; scripts/gpu-check builds
+// and runs it.
+//
+//   task-check TASK.json REFERENCE.so {pass|fail}:LIBRARY.so...
+//
+// Prints one line a check and `N passed, N failed` last. Event times of five
+// calls are printed to say what to expect, and are no measurements. Ranks of a
+// task on several GPUs share the first device when there are too few.
+
+#include "Device/OracleWorkload.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+#include <thread>
+
+using namespace d2k;
+using namespace d2k::runner;
+
+namespace {
+
+/// The entry of a library; args are those of the task.
+using Entry = int (*)(const void *args, void *workspace, size_t bytes,
+                      CUstream stream);
+
+struct Library {
+  std::string path;
+  bool mustPass = true;
+  Entry entry = nullptr;
+  /// What a rejection said; only for libraries that must fail.
+  std::string rejection;
+};
+
+class TaskCheck {
+public:
+  TaskCheck(const CudaDriver &driver, task::Task task, std::string reference)
+      : driver(driver), task(std::move(task)),
+        reference(std::move(reference)) {}
+
+  int run(std::vector<Library> &libraries);
+
+private:
+  Result<void> openDevices();
+  Result<void> checkWorkload(const task::Workload &workload,
+                             std::vector<Library> &libraries);
+  Result<void> checkLibrary(OracleWorkload &oracle,
+                            const task::Workload &workload, Library &library);
+  Result<void> checkTrivialOutputs(OracleWorkload &oracle,
+                                   const task::Workload &workload);
+  /// Calls the library on all ranks and waits.
+  Result<void> call(OracleWorkload &oracle, const task::Workload &workload,
+                    Entry entry, int times, double *microseconds = nullptr);
+  void report(bool passed, const std::string &text) {
+    std::printf("%s %s\n", passed ? "ok  " : "FAIL", text.c_str());
+    std::fflush(stdout);
+    ++(passed ? passedCount : failedCount);
+  }
+
+  const CudaDriver &driver;
+  task::Task task;
+  std::string reference;
+  AxisValues machine;
+  std::vector<CUcontext> contexts;
+  std::vector<CUstream> streams;
+  int passedCount = 0, failedCount = 0;
+};
+
+} // namespace
+
+Result<void> TaskCheck::openDevices() {
+  int devices = 0;
+  if (Result<void> done =
+          driver.check(driver.cuDeviceGetCount(&devices), "count the devices");
+      !done)
+    return done;
+  unsigned ranks = 1;
+  if (const task::Axis *axis = task.findMachineAxis()) {
+    ranks = 2;
+    machine[axis->name] = 2;
+  }
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    CUdevice device = int(rank) < devices ? int(rank) : 0;
+    CUcontext context = nullptr;
+    CUstream stream = nullptr;
+    Result<void> done =
+        driver.check(driver.cuDevicePrimaryCtxRetain(&context, device),
+                     "open the device");
+    if (done)
+      done = driver.check(driver.cuCtxSetCurrent(context), "use the device");
+    if (done)
+      done = driver.check(
+          driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+          "create a stream");
+    if (!done)
+      return done;
+    contexts.push_back(context);
+    streams.push_back(stream);
+  }
+  return {};
+}
+
+Result<void> TaskCheck::call(OracleWorkload &oracle,
+                             const task::Workload &workload, Entry entry,
+                             int times, double *microseconds) {
+  auto find = [&](unsigned rank, std::string_view name) -> const BufferInfo * {
+    for (const BufferInfo &buffer : oracle.getBuffers())
+      if (buffer.rank == rank && buffer.tensor == name)
+        return &buffer;
+    return nullptr;
+  };
+  auto lookup = [&](unsigned rank, std::string_view name) -> uint64_t {
+    const BufferInfo *buffer = find(rank, name);
+    return buffer ? buffer->getAddress() : 0;
+  };
+  Result<std::vector<task::ArgumentBlock>> blocks =
+      task::packArguments(task, workload, machine, lookup);
+  if (!blocks)
+    return forwardFailure(std::move(blocks));
+  std::vector<int> errors(contexts.size());
+  std::vector<float> milliseconds(contexts.size());
+  auto callRank = [&](unsigned rank) {
+    driver.cuCtxSetCurrent(contexts[rank]);
+    const BufferInfo *workspace = find(rank, task::kWorkspaceName);
+    CUevent begin, end;
+    driver.cuEventCreate(&begin, CU_EVENT_DEFAULT);
+    driver.cuEventCreate(&end, CU_EVENT_DEFAULT);
+    driver.cuEventRecord(begin, streams[rank]);
+    for (int i = 0; i < times && errors[rank] == 0; ++i)
+      errors[rank] = entry((*blocks)[rank].getData(),
+                           reinterpret_cast<void *>(workspace->getAddress()),
+                           workspace->bytes, streams[rank]);
+    driver.cuEventRecord(end, streams[rank]);
+    if (CUresult error = driver.cuStreamSynchronize(streams[rank]))
+      errors[rank] = int(error);
+    driver.cuEventElapsedTime(&milliseconds[rank], begin, end);
+    driver.cuEventDestroy(begin);
+    driver.cuEventDestroy(end);
+  };
+  std::vector<std::thread> threads;
+  for (unsigned rank = 0; rank < contexts.size(); ++rank)
+    threads.emplace_back(callRank, rank);
+  for (std::thread &thread : threads)
+    thread.join();
+  for (int error : errors)
+    if (error != 0)
+      return fail(FailureKind::Environment,
+                  "a call returns the error " + std::to_string(error));
+  if (microseconds)
+    *microseconds = 1e3 * milliseconds[0] / times;
+  return {};
+}
+
+/// Element, expected, got, allowed.
+static std::string describe(const Judgement &judgement) {
+  if (!judgement.first)
+    return judgement.reason;
+  const ElementFailure &first = *judgement.first;
+  std::string text = judgement.reason + "; " + first.tensor + "[";
+  for (size_t i = 0; i < first.index.size(); ++i)
+    text += (i ? "," : "") + std::to_string(first.index[i]);
+  char numbers[120];
+  std::snprintf(numbers, sizeof(numbers), "] is %.9g, expected %.9g +- %.3g",
+                first.got, first.expected, first.allowed);
+  return text + numbers;
+}
+
+Result<void> TaskCheck::checkLibrary(OracleWorkload &oracle,
+                                     const task::Workload &workload,
+                                     Library &library) {
+  double worst = 0, worstRms = 0;
+  for (const task::TrialSpec &trial : task::planTrials(task, 20261130)) {
+    Result<void> done = oracle.fill(0, trial);
+    if (done)
+      done = oracle.poison(0);
+    if (done)
+      done = call(oracle, workload, library.entry, 1);
+    if (done)
+      done = oracle.capture(0);
+    if (!done)
+      return done;
+    std::optional<uint64_t> sample;
+    if (!trial.isComplete)
+      sample = trial.seed;
+    Result<Judgement> judgement = oracle.judge(0, sample);
+    if (!judgement)
+      return forwardFailure(std::move(judgement));
+    worst = std::fmax(worst, judgement->maxError);
+    worstRms = std::fmax(worstRms, judgement->rmsRatio.value_or(0));
+    if (!judgement->passed && library.mustPass)
+      report(false, workload.id + " " + trial.kind + " " + library.path + ": " +
+                        describe(*judgement));
+    if (!judgement->passed && library.rejection.empty())
+      library.rejection =
+          workload.id + " " + trial.kind + ": " + describe(*judgement);
+    if (!judgement->passed)
+      return {};
+  }
+  if (!library.mustPass)
+    return {};
+  double microseconds = 0;
+  if (Result<void> done =
+          call(oracle, workload, library.entry, 5, &microseconds);
+      !done)
+    return done;
+  char numbers[100];
+  std::snprintf(numbers, sizeof(numbers),
+                ": error %.3f of allowed, rms %.3f, %.1f us", worst, worstRms,
+                microseconds);
+  report(true, workload.id + " " + library.path + numbers);
+  return {};
+}
+
+Result<void> TaskCheck::checkTrivialOutputs(OracleWorkload &oracle,
+                                            const task::Workload &workload) {
+  struct {
+    const char *name;
+    std::optional<TrivialOutput> output;
+  } const kinds[] = {// What the last library wrote in its last trial.
+                     {"the previous output", std::nullopt},
+                     {"zeros", TrivialOutput::Zeros},
+                     {"a copy of an input", TrivialOutput::CopyOfInput},
+                     {"the mean", TrivialOutput::Mean}};
+  for (const auto &kind : kinds) {
+    Result<void> done = oracle.fill(0, {std::string(task::kRandomTrial), 77});
+    if (done && kind.output)
+      done = oracle.poison(0);
+    if (done && kind.output)
+      done = oracle.capture(0);
+    if (done && kind.output)
+      done = oracle.replaceCapture(0, *kind.output);
+    if (!done)
+      return done;
+    Result<Judgement> judgement = oracle.judge(0, std::nullopt);
+    if (!judgement)
+      return forwardFailure(std::move(judgement));
+    report(!judgement->passed, workload.id + " rejects " + kind.name + ": " +
+                                   describe(*judgement));
+  }
+  return {};
+}
+
+Result<void> TaskCheck::checkWorkload(const task::Workload &workload,
+                                      std::vector<Library> &libraries) {
+  OracleConfig config;
+  config.task = &task;
+  config.workload = &workload;
+  config.machine = machine;
+  config.contexts = contexts;
+  Result<int64_t> workspace = task.getWorkspaceBytes(workload, machine);
+  if (!workspace)
+    return forwardFailure(std::move(workspace));
+  config.workspaceBytes = uint64_t(*workspace);
+  config.referenceLibrary = reference;
+  Result<std::unique_ptr<OracleWorkload>> oracle =
+      OracleWorkload::create(driver, config);
+  if (!oracle)
+    return forwardFailure(std::move(oracle));
+  for (Library &library : libraries)
+    if (library.mustPass || library.rejection.empty())
+      if (Result<void> done = checkLibrary(**oracle, workload, library); !done)
+        return done;
+  return checkTrivialOutputs(**oracle, workload);
+}
+
+int TaskCheck::run(std::vector<Library> &libraries) {
+  Result<void> done = openDevices();
+  for (const std::vector<task::Workload> *list :
+       {&task.workloads, &task.heldOut})
+    for (const task::Workload &workload : *list)
+      if (done)
+        done = checkWorkload(workload, libraries);
+  if (!done)
+    report(false, done.error().message);
+  for (const Library &library : libraries)
+    if (!library.mustPass)
+      report(!library.rejection.empty(),
+             library.path + (library.rejection.empty()
+                                 ? ": passed everything"
+                                 : " rejected by " + library.rejection));
+  std::printf("%d passed, %d failed\n", passedCount, failedCount);
+  return failedCount != 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 4) {
+    std::fprintf(stderr,
+                 "usage: %s TASK.json REFERENCE.so {pass|fail}:LIBRARY.so...\n",
+                 argv[0]);
+    return getExitCode(FailureKind::Usage);
+  }
+  Result<const CudaDriver *> driver = CudaDriver::load();
+  if (!driver) {
+    std::fprintf(stderr, "error: %s\n", driver.error().message.c_str());
+    return getExitCode(driver.error().kind);
+  }
+  Result<task::Task> task = task::Task::load(argv[1]);
+  if (!task) {
+    std::fprintf(stderr, "error: %s\n", task.error().message.c_str());
+    return getExitCode(task.error().kind);
+  }
+  std::vector<Library> libraries;
+  for (int i = 3; i < argc; ++i) {
+    Library library;
+    library.mustPass = std::strncmp(argv[i], "pass:", 5) == 0;
+    library.path = argv[i] + 5;
+    void *handle = dlopen(library.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    std::string entry = "d2k_" + task->name;
+    if (handle)
+      library.entry = reinterpret_cast<Entry>(dlsym(handle, entry.c_str()));
+    if (!library.entry) {
+      std::fprintf(stderr, "error: %s\n", dlerror());
+      return getExitCode(FailureKind::Input);
+    }
+    libraries.push_back(std::move(library));
+  }
+  return TaskCheck(**driver, std::move(*task), argv[2]).run(libraries);
+}
