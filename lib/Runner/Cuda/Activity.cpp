@@ -7,9 +7,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 using namespace d2k;
 using namespace d2k::runner;
+
+bool runner::isCalledBefore(const Activity &a, const Activity &b) {
+  return std::pair(a.correlation, a.start) < std::pair(b.correlation, b.start);
+}
 
 namespace {
 
@@ -174,10 +179,7 @@ Result<std::vector<Activity>> ActivityCollector::take() {
     std::lock_guard<std::mutex> lock(shared().mutex);
     activities.swap(shared().activities);
   }
-  std::stable_sort(activities.begin(), activities.end(),
-                   [](const Activity &a, const Activity &b) {
-                     return a.correlation < b.correlation;
-                   });
+  std::sort(activities.begin(), activities.end(), isCalledBefore);
   return activities;
 }
 

@@ -48,6 +48,10 @@ struct Activity {
   LaunchShape shape;
 };
 
+/// The order of calls of the API; the nodes of a graph, which one call
+/// launches, by their start.
+bool isCalledBefore(const Activity &a, const Activity &b);
+
 class ActivityCollector {
 public:
   /// Starts recording, once in a process. To be called after cuInit and before

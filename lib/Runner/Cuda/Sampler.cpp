@@ -256,10 +256,7 @@ Result<std::vector<Activity>> Sampler::takeActivities(size_t harness) {
       break;
     std::this_thread::sleep_for(std::chrono::microseconds(50 * attempt));
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Activity &a, const Activity &b) {
-                     return a.correlation < b.correlation;
-                   });
+  std::sort(all.begin(), all.end(), isCalledBefore);
   return all;
 }
 
