@@ -431,6 +431,9 @@ runner::runSelfTest(const std::vector<std::string> &arguments) {
       TestBench::create(/*traced=*/name != "plain");
   if (!bench)
     return forwardFailure(std::move(bench));
+  if (name != "machine")
+    if (Result<void> done = (*bench)->makeBuffers(); !done)
+      return forwardFailure(std::move(done));
   if (compares)
     return comparePairs(**bench, pairs, name == "equal" ? 1 : 1.03);
   return part->run(**bench);

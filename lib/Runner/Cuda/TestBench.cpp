@@ -61,20 +61,6 @@ Result<void> TestBench::open(bool traced) {
                2 * uint64_t(getAttribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)));
   multiprocessors =
       unsigned(getAttribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
-  auto allocate = [&](CUdeviceptr &memory, uint64_t bytes) {
-    if (done)
-      done = driver.check(driver.cuMemAlloc(&memory, bytes),
-                          "allocate memory of the GPU");
-    if (done)
-      done = driver.check(driver.cuMemsetD8Async(memory, 0x3c, bytes, stream),
-                          "fill memory of the GPU");
-  };
-  // Three per cent more than the largest amount, for `different`.
-  for (CUdeviceptr &buffer : buffers)
-    allocate(buffer, kLargestBytes + kLargestBytes / 16);
-  allocate(flushBuffer, flushBytes);
-  if (done)
-    done = synchronize();
   if (!done || !traced)
     return done;
 
@@ -89,6 +75,25 @@ Result<void> TestBench::open(bool traced) {
     return forwardFailure(std::move(made));
   sampler = std::move(*made);
   return {};
+}
+
+Result<void> TestBench::makeBuffers() {
+  Result<void> done;
+  auto allocate = [&](CUdeviceptr &memory, uint64_t bytes) {
+    if (done)
+      done = driver.check(driver.cuMemAlloc(&memory, bytes),
+                          "allocate memory of the GPU");
+    if (done)
+      done = driver.check(driver.cuMemsetD8Async(memory, 0x3c, bytes, stream),
+                          "fill memory of the GPU");
+  };
+  // Three per cent more than the largest amount, for `different`.
+  for (CUdeviceptr &buffer : buffers)
+    allocate(buffer, kLargestBytes + kLargestBytes / 16);
+  allocate(flushBuffer, flushBytes);
+  if (done)
+    done = synchronize();
+  return done;
 }
 
 TestBench::~TestBench() {

@@ -22,8 +22,11 @@ struct TestProgram {
 
 class TestBench {
 public:
-  /// Opens the first GPU; \p traced without CUPTI there are no samples.
+  /// Opens the first GPU. Not \p traced, CUPTI is left alone and there are no
+  /// samples.
   static Result<std::unique_ptr<TestBench>> create(bool traced);
+  /// Allocates what the programs work on: 3.3 GB.
+  Result<void> makeBuffers();
   ~TestBench();
   TestBench(const TestBench &) = delete;
   TestBench &operator=(const TestBench &) = delete;
