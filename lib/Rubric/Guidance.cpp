@@ -181,3 +181,25 @@ Guidance GuidanceParser::run(std::string_view text) {
 Guidance d2k::rubric::parseGuidance(std::string_view text) {
   return GuidanceParser().run(text);
 }
+
+std::string d2k::rubric::selectGuidance(std::string_view text,
+                                        unsigned levels) {
+  Guidance guidance = parseGuidance(text);
+  std::string selected;
+  size_t line = 1;
+  auto item = guidance.items.begin();
+  bool isShown = true;
+  while (!text.empty()) {
+    if (item != guidance.items.end() && item->line == line) {
+      isShown = item->level < levels;
+      ++item;
+    }
+    size_t end = text.find('\n');
+    size_t length = end == std::string_view::npos ? text.size() : end + 1;
+    if (isShown)
+      selected += text.substr(0, length);
+    text.remove_prefix(length);
+    ++line;
+  }
+  return selected;
+}

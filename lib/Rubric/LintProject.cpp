@@ -61,43 +61,20 @@ static std::string removeSuffix(const std::string &name,
 }
 
 void ProjectLinter::reportFailure(const Failure &failure) {
-  std::string prefix = joinPath(root, "");
-  std::string_view rest = failure.message;
-  while (!rest.empty()) {
-    size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.substr(0, prefix.size()) == prefix)
-      line.remove_prefix(prefix.size());
-    lint.faults.emplace_back(line);
-  }
+  task::addFaults(lint.faults, failure, root);
 }
 
 void ProjectLinter::checkTask(const std::string &name) {
-  std::string file = "tasks/" + name + "/task.json";
   ++lint.tasks;
   auto &workloads = tasks[name];
-  Result<task::Task> task = task::Task::load(getPath(file));
-  if (!task) {
-    reportFailure(task.error());
+  task::TaskFolderLint folder = task::lintTaskFolder(root, name);
+  lint.faults.insert(lint.faults.end(), folder.faults.begin(),
+                     folder.faults.end());
+  if (!folder.task)
     return;
-  }
-  for (const std::string &fault : task::lintTask(*task, name))
-    report(file, fault);
   workloads.emplace();
-  for (const task::Workload &workload : task->workloads)
+  for (const task::Workload &workload : folder.task->workloads)
     workloads->push_back(workload.id);
-  std::string description = "tasks/" + name + "/description.md";
-  Result<std::string> text = readFile(getPath(description));
-  if (!text) {
-    reportFailure(text.error());
-    return;
-  }
-  // What an agent reads must not give away what it is checked with.
-  for (const task::Workload &workload : task->heldOut)
-    if (text->find(workload.id) != std::string::npos)
-      report(description,
-             "names the held-out workload \"" + workload.id + "\"");
 }
 
 void ProjectLinter::checkGuidance(const std::string &name) {

@@ -39,6 +39,10 @@ struct Guidance {
 /// cycle, and fewer than 8 or more than 14 items.
 Guidance parseGuidance(std::string_view text);
 
+/// The text before the first item, and the items of the first \p levels levels:
+/// what a reader gets who is shown no more.
+std::string selectGuidance(std::string_view text, unsigned levels);
+
 } // namespace d2k::rubric
 
 #endif // D2K_RUBRIC_GUIDANCE_H

@@ -38,6 +38,9 @@ protected:
     directory.emplace(std::move(*created));
     write("tasks/t/task.json", kTask);
     write("tasks/t/description.md", "Copy X to Y.\n");
+    for (const char *file : {"reference.cu", "baseline.cu"})
+      write(std::string("tasks/t/") + file, "\n");
+    write("tasks/t/exemplars/naive.cu", "\n");
     std::string guidance, properties;
     for (int i = 1; i <= 8; ++i) {
       std::string item = "L1." + std::to_string(i);
@@ -111,6 +114,13 @@ TEST_F(LintProjectTest, DescriptionKeepsSecrets) {
   write("tasks/t/description.md", "Checked with `secret` too.\n");
   EXPECT_EQ(run(), "tasks/t/description.md: names the held-out workload "
                    "\"secret\"\n");
+}
+
+TEST_F(LintProjectTest, TasksAreWhole) {
+  remove("tasks/t/baseline.cu");
+  remove("tasks/t/exemplars/naive.cu");
+  EXPECT_EQ(run(), "tasks/t/baseline.cu: is missing\n"
+                   "tasks/t/exemplars/naive.cu: is missing\n");
 }
 
 TEST_F(LintProjectTest, FilesAreNamedRelativeToTheRoot) {

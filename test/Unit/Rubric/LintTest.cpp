@@ -219,3 +219,17 @@ TEST(RubricLint, ItemAndPropertyAreOfOneLevel) {
       "title": "t", "weight": 1, "hint": "h", "detect": {"fact": "copy"}})"),
             "properties[0].guidance: item L1.1 is not of level L2\n");
 }
+
+TEST(Guidance, LevelsAreCutAtTheirItems) {
+  const char *text = "# Title\nBefore.\n"
+                     "## L1.1 A\nDepends on: nothing\nOne.\n"
+                     "## L2.1 B\nDepends on: L1.1\nTwo.\n"
+                     "## L1.2 C\nDepends on: nothing\nThree.\n"
+                     "## L3.1 D\nDepends on: L2.1\nFour.";
+  EXPECT_EQ(selectGuidance(text, 0), "# Title\nBefore.\n");
+  EXPECT_EQ(selectGuidance(text, 1),
+            "# Title\nBefore.\n"
+            "## L1.1 A\nDepends on: nothing\nOne.\n"
+            "## L1.2 C\nDepends on: nothing\nThree.\n");
+  EXPECT_EQ(selectGuidance(text, 3), text);
+}
