@@ -1,34 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The commands of d2k-run: one file each, and a line in d2k-run.cpp.
+// The subcommands of d2k-run, one source file each.
 
 #ifndef D2K_TOOLS_D2K_RUN_COMMANDS_H
 #define D2K_TOOLS_D2K_RUN_COMMANDS_H
 
-#include "d2k/Support/Failure.h"
+#include "Arguments.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace d2k::run {
 
-/// What follows the command's name on the command line.
-using Arguments = std::vector<std::string>;
-
-struct CommandEntry {
-  const char *name;
-  /// As in the usage line: "TASK DIR".
-  const char *arguments;
-  /// One line for --help.
-  const char *summary;
-  /// Returns the exit code.
-  int (*run)(const Arguments &arguments);
+/// A subcommand.
+struct Command {
+  std::string_view name;
+  /// "TASK SUBMISSION"
+  std::string_view arguments;
+  /// One line for the list of commands.
+  std::string_view summary;
+  std::vector<Option> options;
+  /// Does the work; the exit code. A Failure is printed by the caller and
+  /// decides the code by its kind.
+  Result<int> (*run)(const Arguments &arguments);
 };
 
-/// Prints `d2k-run: error: MESSAGE` and returns the exit code of its kind.
-int complain(const Failure &failure);
+/// The commands, one a file; getCommands() in d2k-run.cpp has their order.
+Command getDoctorCommand();
+Command getLintCommand();
+Command getListCommand();
+Command getNewCommand();
+Command getShowCommand();
 
-int runDoctor(const Arguments &arguments);
+/// The folder of the task \p name. Fails with kind Usage and the list of the
+/// tasks that there are.
+Result<std::string> findTaskFolder(const std::string &dataRoot,
+                                   const std::string &name);
 
 } // namespace d2k::run
 

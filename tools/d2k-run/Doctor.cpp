@@ -39,28 +39,22 @@ struct Finding {
 
 } // namespace
 
-static Result<Options> parseOptions(const Arguments &arguments) {
+static Result<Options> readOptions(const Arguments &arguments) {
+  if (!arguments.getPositional().empty())
+    return fail(FailureKind::Usage, "doctor takes no arguments, got '" +
+                                        arguments.getPositional().front() +
+                                        "'");
   Options options;
-  for (size_t i = 0; i != arguments.size(); ++i) {
-    const std::string &argument = arguments[i];
-    bool hasValue = i + 1 != arguments.size();
-    if (argument == "--gpu") {
-      options.gpu = true;
-    } else if (argument == "--json" && hasValue) {
-      options.jsonFile = arguments[++i];
-    } else if (argument == "--pairs" && hasValue) {
-      const std::string &text = arguments[++i];
-      const char *end = text.data() + text.size();
-      auto [at, error] = std::from_chars(text.data(), end, options.pairs);
-      if (error != std::errc() || at != end || options.pairs == 0 ||
-          options.pairs > 100000)
-        return fail(FailureKind::Usage,
-                    "--pairs: expected a number from 1 to 100000, got '" +
-                        text + "'");
-    } else {
-      return fail(FailureKind::Usage, "unknown option or missing value '" +
-                                          argument + "'; see d2k-run --help");
-    }
+  options.gpu = arguments.has("gpu");
+  options.jsonFile = arguments.get("json").value_or("");
+  if (std::optional<std::string> text = arguments.get("pairs")) {
+    const char *end = text->data() + text->size();
+    auto [at, error] = std::from_chars(text->data(), end, options.pairs);
+    if (error != std::errc() || at != end || options.pairs == 0 ||
+        options.pairs > 100000)
+      return fail(FailureKind::Usage,
+                  "--pairs: expected a number from 1 to 100000, got '" + *text +
+                      "'");
   }
   return options;
 }
@@ -103,20 +97,20 @@ static void printLine(std::optional<bool> answer, const std::string &text,
   std::printf("  %s  %s\n", mark.c_str(), sanitize(text).c_str());
 }
 
-static int testGpu(const Options &options, bool color) {
+static Result<int> testGpu(const Options &options, bool color) {
   runner::SelfTestConfig config;
   config.worker = findSibling("d2k-worker");
   config.pairs = options.pairs;
   if (config.worker.empty())
-    return complain({FailureKind::Environment,
-                     "d2k-worker is not beside this program; configure again "
-                     "where the CUDA toolkit is, and build"});
+    return fail(FailureKind::Environment,
+                "d2k-worker is not beside this program; configure again where "
+                "the CUDA toolkit is, and build");
   config.progress = [](const std::string &sentence) {
     std::fprintf(stderr, "d2k-run: %s ...\n", sentence.c_str());
   };
   Result<runner::SelfTestReport> report = runner::runGpuSelfTest(config);
   if (!report)
-    return complain(report.error());
+    return forwardFailure(std::move(report));
   std::printf("\nThe measurement:\n");
   for (const runner::SelfTestCheck &check : report->checks)
     printLine(check.passed,
@@ -127,7 +121,7 @@ static int testGpu(const Options &options, bool color) {
     if (Result<void> written = writeFile(
             options.jsonFile, json::dump(runner::toJson(*report)) + "\n");
         !written)
-      return complain(written.error());
+      return forwardFailure(std::move(written));
   unsigned failed = report->countFailed();
   if (failed == 0) {
     std::printf("\nMeasurements on this machine can be believed.\n");
@@ -137,10 +131,10 @@ static int testGpu(const Options &options, bool color) {
   return getExitCode(FailureKind::Finding);
 }
 
-int run::runDoctor(const Arguments &arguments) {
-  Result<Options> options = parseOptions(arguments);
+static Result<int> examine(const Arguments &arguments) {
+  Result<Options> options = readOptions(arguments);
   if (!options)
-    return complain(options.error());
+    return forwardFailure(std::move(options));
   bool color = useColor(ColorMode::Auto, STDOUT_FILENO);
   std::printf("This machine:\n");
   for (const Finding &finding : lookAround()) {
@@ -156,4 +150,14 @@ int run::runDoctor(const Arguments &arguments) {
   std::printf("\nWith --gpu, the measurement itself is tested (about two "
               "minutes).\n");
   return 0;
+}
+
+run::Command run::getDoctorCommand() {
+  return {"doctor",
+          "",
+          "Says what is installed, what is missing and what that costs.",
+          {{"gpu", "", "test the measurement on this machine's GPU"},
+           {"json", "FILE", "write what that test found"},
+           {"pairs", "N", "comparisons of a program with itself (100)"}},
+          examine};
 }

@@ -1,60 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs and measures kernels. This process never loads CUDA or submitted code:
-// it starts d2k-worker for both.
+// Evaluates submissions. This file finds the subcommand and prints what went
+// wrong; the commands are in files of their own.
 
 #include "Commands.h"
 
+#include "d2k/Support/Files.h"
 #include "d2k/Support/Terminal.h"
 #include "d2k/Support/Version.h"
 
 #include <cstdio>
-#include <string_view>
 
 using namespace d2k;
 using namespace d2k::run;
 
-static const CommandEntry kCommands[] = {
-    {"doctor", "[--gpu] [--json FILE] [--pairs N]",
-     "what is installed, what is missing and what that costs; with --gpu, a "
-     "test of the measurement on this machine's GPU",
-     runDoctor},
-};
+static std::vector<Command> getCommands() {
+  return {getListCommand(), getShowCommand(), getNewCommand(), getLintCommand(),
+          getDoctorCommand()};
+}
 
-int run::complain(const Failure &failure) {
+static void printHelp() {
+  std::puts("usage: d2k-run COMMAND [options] [arguments]\n\ncommands:");
+  for (const Command &command : getCommands())
+    std::printf("  %-12s %s\n", std::string(command.name).c_str(),
+                std::string(command.summary).c_str());
+  std::puts("\nd2k-run COMMAND --help explains a command; --version prints the "
+            "version.\n"
+            "exit code: 0 done (eval: correct), 1 evaluated and not correct, 2 "
+            "bad usage,\n3 the submission does not compile, 4 the environment "
+            "(no GPU, no compiler)");
+}
+
+static void printHelp(const Command &command) {
+  std::printf("usage: d2k-run %s [options] %s\n\n%s\n\noptions:\n",
+              std::string(command.name).c_str(),
+              std::string(command.arguments).c_str(),
+              std::string(command.summary).c_str());
+  for (const Option &option : command.options) {
+    std::string left = "--" + std::string(option.name);
+    if (!option.value.empty())
+      left += " " + std::string(option.value);
+    std::printf("  %-26s %s\n", left.c_str(), std::string(option.help).c_str());
+  }
+}
+
+static int reportFailure(const Failure &failure) {
   std::fprintf(stderr, "d2k-run: error: %s\n",
                sanitizeLines(failure.message).c_str());
   return getExitCode(failure.kind);
 }
 
-static void printUsage(FILE *stream) {
-  std::fputs("usage: d2k-run COMMAND [ARGUMENT...]\n\ncommands:\n", stream);
-  for (const CommandEntry &command : kCommands)
-    std::fprintf(stream, "  %s %s\n      %s\n", command.name, command.arguments,
-                 command.summary);
-  std::fputs("\nexit codes: 0 done (eval: correct), 1 evaluated and not "
-             "correct, or a check failed,\n  2 bad usage, 3 a submission does "
-             "not compile, 4 something is missing here\n",
-             stream);
+Result<std::string> d2k::run::findTaskFolder(const std::string &dataRoot,
+                                             const std::string &name) {
+  std::string tasks = joinPath(dataRoot, "tasks");
+  std::string folder = joinPath(tasks, name);
+  bool isName = !name.empty() &&
+                name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789"
+                                       "_") == std::string::npos;
+  if (isName && isRegularFile(joinPath(folder, "task.json")))
+    return folder;
+  std::string known;
+  for (const std::string &other :
+       listDirectory(tasks).value_or(std::vector<std::string>()))
+    if (isRegularFile(joinPath(joinPath(tasks, other), "task.json")))
+      known += (known.empty() ? "" : ", ") + other;
+  return fail(FailureKind::Usage, "no task '" + name + "'; there are: " +
+                                      (known.empty() ? "none" : known));
 }
 
 int main(int argc, char **argv) {
-  std::string_view name = argc > 1 ? argv[1] : "";
-  if (name == "--help" || name == "-h") {
-    printUsage(stdout);
-    return 0;
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "help") {
+    printHelp();
+    return arguments.empty() ? getExitCode(FailureKind::Usage) : 0;
   }
-  if (name == "--version") {
+  if (arguments[0] == "--version") {
     std::puts(getVersionLine("d2k-run").c_str());
     return 0;
   }
-  for (const CommandEntry &command : kCommands)
-    if (name == command.name)
-      return command.run({argv + 2, argv + argc});
-  if (!name.empty())
-    return complain(
-        {FailureKind::Usage,
-         "unknown command '" + std::string(name) + "'; see d2k-run --help"});
-  printUsage(stderr);
-  return getExitCode(FailureKind::Usage);
+  for (const Command &command : getCommands()) {
+    if (command.name != arguments[0])
+      continue;
+    arguments.erase(arguments.begin());
+    for (const std::string &argument : arguments) {
+      if (argument == "--")
+        break;
+      if (argument == "--help") {
+        printHelp(command);
+        return 0;
+      }
+    }
+    Result<Arguments> parsed = Arguments::parse(arguments, command.options);
+    if (!parsed)
+      return reportFailure(parsed.error());
+    Result<int> code = command.run(*parsed);
+    return code ? *code : reportFailure(code.error());
+  }
+  return reportFailure({FailureKind::Usage, "unknown command '" + arguments[0] +
+                                                "'; see d2k-run --help"});
 }
