@@ -264,54 +264,6 @@ Result<std::vector<Activity>> Sampler::takeActivities(size_t harness) {
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// Takes our own kernels, which stand in this order at the ends, off
-/// \p activities; false when they are not there.
-static bool stripHarness(std::vector<const Activity *> &activities,
-                         const std::vector<std::string_view> &before,
-                         const std::vector<std::string_view> &after) {
-  if (activities.size() < before.size() + after.size())
-    return false;
-  // A thread of the submission may launch between ours: first of each name.
-  for (std::string_view name : before) {
-    auto at = std::find_if(
-        activities.begin(), activities.end(),
-        [&](const Activity *activity) { return activity->name == name; });
-    if (at == activities.end())
-      return false;
-    activities.erase(at);
-  }
-  for (std::string_view name : after) {
-    auto at = std::find_if(
-        activities.rbegin(), activities.rend(),
-        [&](const Activity *activity) { return activity->name == name; });
-    if (at == activities.rend())
-      return false;
-    activities.erase(std::next(at).base());
-  }
-  return true;
-}
-
-/// From the first start to the last end in nanoseconds.
-static double getSpan(std::span<const Activity *const> activities) {
-  if (activities.empty())
-    return 0;
-  uint64_t first = activities.front()->start, last = 0;
-  for (const Activity *activity : activities) {
-    first = std::min(first, activity->start);
-    last = std::max(last, activity->end);
-  }
-  return last > first ? double(last - first) : 0;
-}
-
-static std::vector<const Activity *>
-selectDevice(const std::vector<Activity> &activities, CUdevice device) {
-  std::vector<const Activity *> selected;
-  for (const Activity &activity : activities)
-    if (activity.device == uint32_t(device))
-      selected.push_back(&activity);
-  return selected;
-}
-
 const std::string &Sampler::attribute(const std::string &kernel) {
   auto [at, isNew] = attribution.try_emplace(kernel);
   if (isNew)
@@ -340,14 +292,14 @@ Result<void> Sampler::readRank(Rank &rank,
                                const SampleRequest &request,
                                SampleRecord &record) {
   double calls = double(request.sets.size());
-  std::vector<const Activity *> own =
-      selectDevice(activities, rank.target.device);
+  ActivityList own = selectDevice(activities, uint32_t(rank.target.device));
   std::vector<std::string_view> before = {kReadClocks, kSpin};
   if (request.flush)
     before.push_back(kReadFlush);
   if (ranks.size() > 1)
     before.push_back(kBarrier);
-  if (!stripHarness(own, before, {kReadClocks}))
+  const std::string_view after[] = {kReadClocks};
+  if (!stripHarness(own, before, after))
     return fail(FailureKind::Environment,
                 "CUPTI lost activity records of a sample: " +
                     std::to_string(own.size()) + " came, " +
@@ -436,22 +388,6 @@ Result<SampleRecord> Sampler::sample(const SampleRequest &request) {
   return record;
 }
 
-/// The mean over calls of the span of what ran between two flushes.
-static double getMeanSpan(std::span<const Activity *const> activities,
-                          unsigned calls, bool flush) {
-  if (!flush)
-    return getSpan(activities) / calls;
-  double sum = 0;
-  size_t begin = 0;
-  for (size_t i = 0; i <= activities.size(); ++i) {
-    if (i != activities.size() && activities[i]->name != kReadFlush)
-      continue;
-    sum += getSpan(activities.subspan(begin, i - begin));
-    begin = i + 1;
-  }
-  return sum / calls;
-}
-
 Result<BatchRecord> Sampler::batch(const BatchRequest &request) {
   if (Result<std::vector<Activity>> discarded = activities.take(); !discarded)
     return forwardFailure(std::move(discarded));
@@ -485,7 +421,7 @@ Result<BatchRecord> Sampler::batch(const BatchRequest &request) {
     return forwardFailure(std::move(ran));
   BatchRecord record;
   for (std::unique_ptr<Rank> &rank : ranks) {
-    std::vector<const Activity *> own = selectDevice(*ran, rank->target.device);
+    ActivityList own = selectDevice(*ran, uint32_t(rank->target.device));
     std::erase_if(own, [](const Activity *activity) {
       return activity->name == kBarrier;
     });

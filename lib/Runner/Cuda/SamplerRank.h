@@ -6,11 +6,11 @@
 #define D2K_RUNNER_CUDA_SAMPLERRANK_H
 
 #include "Sampler.h"
+#include "Spans.h"
 
 #include "Device/DeviceOps.h"
 
 #include <chrono>
-#include <string_view>
 
 namespace d2k::runner {
 
@@ -30,19 +30,6 @@ struct Sampler::Rank {
   /// Host clock around the calls of the last sample.
   double hostNs = 0;
 };
-
-// Names of our own kernels, lib/Runner/Device/Kernels.def.
-inline constexpr std::string_view kReadClocks = "d2k_readClocks";
-inline constexpr std::string_view kReadFlush = "d2k_readFlush";
-inline constexpr std::string_view kBarrier = "d2k_barrier";
-inline constexpr std::string_view kSpin = "d2k_spin";
-
-/// A kernel of our own that samples and batches enqueue.
-inline bool isHarness(const Activity &activity) {
-  return activity.kind == ActivityKind::Kernel &&
-         (activity.name == kReadClocks || activity.name == kReadFlush ||
-          activity.name == kBarrier || activity.name == kSpin);
-}
 
 } // namespace d2k::runner
 

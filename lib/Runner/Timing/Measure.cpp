@@ -9,6 +9,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -164,12 +165,26 @@ unsigned Measurement::affordableBlocks() const {
       std::clamp(config.gpuSeconds / each, double(config.leastBlocks), 1e6));
 }
 
-/// Two samples of each side that are thrown away, and the number of calls in a
+/// An idle GPU's clock takes a while to rise: as long as the last samples do
+/// not agree on it.
+static bool isClockSteady(const std::vector<double> &clocks) {
+  constexpr size_t kLast = 4;
+  if (clocks.size() < kLast)
+    return false;
+  auto [least, most] = std::minmax_element(clocks.end() - kLast, clocks.end());
+  // All are 0 where the clock cannot be read.
+  return *most - *least <= 0.02 * *most;
+}
+
+/// Samples of each side that are thrown away, and the number of calls in a
 /// sample from the shorter side: both sides get the same number, so that what
 /// lies between calls burdens them alike.
 Result<void> Measurement::warmUp() {
+  std::vector<double> clocks;
   double shortest = 0;
-  for (unsigned round = 0; round != 2; ++round) {
+  constexpr unsigned kMostRounds = 200;
+  for (unsigned round = 0; round != kMostRounds; ++round) {
+    shortest = std::numeric_limits<double>::infinity();
     for (Side side : {Side::Baseline, Side::Submission}) {
       Result<SampleRecord> record = sample(side, /*flush=*/true);
       if (!record)
@@ -180,10 +195,11 @@ Result<void> Measurement::warmUp() {
                                          " did nothing on the GPU");
         return {};
       }
-      if (round == 1)
-        shortest =
-            shortest > 0 ? std::min(shortest, record->spanNs) : record->spanNs;
+      shortest = std::min(shortest, record->spanNs);
+      clocks.push_back(record->smClockMHz);
     }
+    if (isClockSteady(clocks) || result.gpuSeconds >= config.gpuSeconds / 4)
+      break;
   }
   double calls = std::ceil(config.shortCallNs / shortest);
   result.callsPerSample =

@@ -30,7 +30,8 @@ public:
   uint64_t throttleReasons = 4; // The power limit: nothing unusual.
   /// From this cold sample of the submission on, no kernel is launched.
   unsigned idleFrom = ~0u;
-  double smClockMHz = 1980;
+  /// What the clock is, and how fast it rises to 1980 MHz.
+  double smClockMHz = 1980, clockStepMHz = 0;
 
   unsigned samples = 0, submissionSamples = 0, batches = 0;
   std::vector<std::pair<Side, SampleRequest>> requests;
@@ -48,6 +49,8 @@ public:
     record.eventNs = (isSubmission && sideStream ? 0.1 : 1) * time + 2000;
     record.hostNs = isSubmission && patchedHostClock ? 1000 : time + 60000;
     record.smClockMHz = smClockMHz;
+    if (clockStepMHz > 0)
+      smClockMHz = std::min(1980.0, smClockMHz + clockStepMHz);
     record.throttleReasons = throttleReasons;
     record.kernels = {{isSubmission ? "fast" : "slow", "submission",
                        2 * request.sets.size()}};
@@ -126,6 +129,17 @@ TEST(Timing, BlocksAreAbbaOverRandomSets) {
   }
   for (unsigned count : firsts)
     EXPECT_GT(count, 0u);
+}
+
+TEST(Timing, WaitsForTheClockToRise) {
+  // From idle, 40 MHz more with each sample, up to 1980.
+  SimulatedSource source;
+  source.smClockMHz = 345;
+  source.clockStepMHz = 40;
+  WorkloadTiming timing = measure(source);
+  EXPECT_EQ(timing.state, TimingState::Valid) << timing.reason;
+  EXPECT_EQ(timing.smClockMHz, 1980);
+  EXPECT_GE(source.samples, (1980 - 345) / 40 + 4 * timing.blocks.size());
 }
 
 TEST(Timing, LongCallsAreTakenOnce) {
