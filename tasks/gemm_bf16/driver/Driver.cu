@@ -14,6 +14,8 @@
 
 #include "d2k_gemm_bf16.h"
 
+#include "d2k/Task/Reference.h"
+
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -131,72 +133,6 @@ constexpr int kFillBlocks = 1024;
 constexpr int kFillThreads = 256;
 
 //===----------------------------------------------------------------------===//
-// Reference
-//===----------------------------------------------------------------------===//
-
-/// What is known about the right result, element by element.
-struct Reference {
-  double *exact;  ///< The result in fp64.
-  float *size;    ///< Sum of |x||w| plus |r|: the scale of rounding.
-  float *working; ///< The result in fp32, added one product after the other.
-};
-
-constexpr int kRefTile = 64;
-constexpr int kRefK = 16;
-
-/// Written independently of the exemplars: 256 threads, 4x4 outputs a thread,
-/// operands widened when they are staged. Any shape.
-__global__ void __launch_bounds__(256)
-    computeReference(Reference out, const Bf16 *x, const Bf16 *w, const Bf16 *r,
-                     int64_t m, int64_t n, int64_t k) {
-  __shared__ double xd[kRefK][kRefTile + 1], wd[kRefK][kRefTile + 1];
-  __shared__ float xf[kRefK][kRefTile + 1], wf[kRefK][kRefTile + 1];
-  int64_t row0 = int64_t(blockIdx.y) * kRefTile;
-  int64_t col0 = int64_t(blockIdx.x) * kRefTile;
-  int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
-  double exact[4][4] = {};
-  float size[4][4] = {}, working[4][4] = {};
-
-  for (int64_t k0 = 0; k0 < k; k0 += kRefK) {
-    for (int e = threadIdx.x; e < kRefTile * kRefK; e += 256) {
-      int line = e / kRefK, kk = e % kRefK;
-      bool inK = k0 + kk < k;
-      float a = inK && row0 + line < m
-                    ? __bfloat162float(x[(row0 + line) * k + k0 + kk])
-                    : 0.0f;
-      float b = inK && col0 + line < n
-                    ? __bfloat162float(w[(col0 + line) * k + k0 + kk])
-                    : 0.0f;
-      xf[kk][line] = a;
-      wf[kk][line] = b;
-      xd[kk][line] = a;
-      wd[kk][line] = b;
-    }
-    __syncthreads();
-    for (int kk = 0; kk < kRefK; ++kk)
-      for (int i = 0; i < 4; ++i)
-        for (int j = 0; j < 4; ++j) {
-          float a = xf[kk][ty + 16 * i], b = wf[kk][tx + 16 * j];
-          exact[i][j] =
-              fma(xd[kk][ty + 16 * i], wd[kk][tx + 16 * j], exact[i][j]);
-          working[i][j] = fmaf(a, b, working[i][j]);
-          size[i][j] = fmaf(fabsf(a), fabsf(b), size[i][j]);
-        }
-    __syncthreads();
-  }
-  for (int i = 0; i < 4; ++i)
-    for (int j = 0; j < 4; ++j) {
-      int64_t row = row0 + ty + 16 * i, col = col0 + tx + 16 * j;
-      if (row >= m || col >= n)
-        continue;
-      float residual = __bfloat162float(r[row * n + col]);
-      out.exact[row * n + col] = exact[i][j] + residual;
-      out.working[row * n + col] = working[i][j] + residual;
-      out.size[row * n + col] = size[i][j] + fabsf(residual);
-    }
-}
-
-//===----------------------------------------------------------------------===//
 // Comparison
 //===----------------------------------------------------------------------===//
 
@@ -228,17 +164,16 @@ __device__ double warpMax(double v) {
   return v;
 }
 
-__global__ void compare(Comparison *out, const Bf16 *y, Reference ref,
+__global__ void compare(Comparison *out, const Bf16 *y, d2k_expected ref,
                         int64_t count) {
   double worst = 0, worstWorking = 0, squares = 0, squaresWorking = 0;
   double nonFinite = 0, inexact = 0;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
        i += int64_t(gridDim.x) * blockDim.x) {
     double exact = ref.exact[i];
-    double bound = kHalfUlp * fabs(exact) + kSumRounding * ref.size[i];
-    Bf16 rounded = __float2bfloat16_rn(ref.working[i]);
+    double bound = kHalfUlp * fabs(exact) + kSumRounding * ref.magnitude[i];
     double got = __bfloat162float(y[i]);
-    double working = __bfloat162float(rounded);
+    double working = ref.working[i];
     if (got != working)
       ++inexact;
     if (!isfinite(got)) {
@@ -396,10 +331,10 @@ public:
     Outcome outcome;
     Tensor x(load.m * load.k), w(load.n * load.k);
     Tensor r(load.m * load.n), d(load.m * load.n);
-    Reference ref;
+    d2k_expected ref;
     CHECK_CUDA(cudaMalloc(&ref.exact, d.count * sizeof(double)));
-    CHECK_CUDA(cudaMalloc(&ref.size, d.count * sizeof(float)));
-    CHECK_CUDA(cudaMalloc(&ref.working, d.count * sizeof(float)));
+    CHECK_CUDA(cudaMalloc(&ref.working, d.count * sizeof(double)));
+    CHECK_CUDA(cudaMalloc(&ref.magnitude, d.count * sizeof(float)));
     d2k_gemm_bf16_args args = {};
     args.M = load.m;
     args.N = load.n;
@@ -416,8 +351,8 @@ public:
       time(args, outcome);
 
     cudaFree(ref.exact);
-    cudaFree(ref.size);
     cudaFree(ref.working);
+    cudaFree(ref.magnitude);
     return outcome;
   }
 
@@ -433,7 +368,7 @@ private:
 
   void runTrial(const Workload &load, const d2k_gemm_bf16_args &args,
                 const Tensor &x, const Tensor &w, const Tensor &r, Tensor &d,
-                const Reference &ref, int trial, Outcome &outcome) {
+                const d2k_expected &ref, int trial, Outcome &outcome) {
     uint64_t seed = mix(options.seed + trial);
     if (trial == 0) {
       // Products up to 4 and sums under 2^24: exact in fp32 in any order.
@@ -478,10 +413,13 @@ private:
     if (counter.get())
       outcome.fail("written outside a tensor");
 
-    dim3 grid(unsigned((load.n + kRefTile - 1) / kRefTile),
-              unsigned((load.m + kRefTile - 1) / kRefTile));
-    computeReference<<<grid, 256>>>(ref, x.data(), w.data(), r.data(), load.m,
-                                    load.n, load.k);
+    d2k_reference_request request = {};
+    request.outputs[0] = ref;
+    // The default stream, on which the comparison follows.
+    if (d2k_reference(&args, &request, nullptr)) {
+      outcome.fail("the reference failed");
+      return;
+    }
     compare<<<kFillBlocks, kFillThreads>>>(comparison.reset(), d.data(), ref,
                                            d.count);
     CHECK_CUDA(cudaGetLastError());
