@@ -3,8 +3,10 @@
 // Translates between the forms that a front end knows, one file at a time: the
 // front ends' test tool, as mlir-translate is MLIR's.
 //
-// Exit codes: 0 done, 2 bad usage, 3 the input could not be translated.
+// Exit codes: 0 done, 2 bad usage, 3 the input could not be translated, 4 a
+// tool of the CUDA Toolkit is missing.
 
+#include "SASSActions.h"
 #include "SASSLines.h"
 
 #include "d2k/Frontend/PTX/Parser.h"
@@ -27,7 +29,16 @@ using namespace d2k;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Action { None, PTXToPTX, PTXToKern, PTXCheck, SASSLines };
+enum class Action {
+  None,
+  PTXToPTX,
+  PTXToKern,
+  PTXCheck,
+  SASSCheck,
+  SASSRegisters,
+  SASSBlocks,
+  SASSLines
+};
 } // namespace
 
 static cl::OptionCategory category("d2k-translate options");
@@ -40,6 +51,13 @@ static cl::opt<Action> action(
                           "and print it"),
                clEnumValN(Action::PTXCheck, "ptx-check",
                           "Parse PTX and print nothing but diagnostics"),
+               clEnumValN(Action::SASSCheck, "sass-check",
+                          "Read machine code and print what is in it"),
+               clEnumValN(Action::SASSRegisters, "sass-regs",
+                          "Read machine code and print which registers each "
+                          "instruction reads and writes"),
+               clEnumValN(Action::SASSBlocks, "sass-blocks",
+                          "Read machine code and print its basic blocks"),
                clEnumValN(Action::SASSLines, "sass-lines",
                           "Print the source and PTX lines of the instructions "
                           "of a cubin")));
@@ -56,6 +74,11 @@ static cl::opt<bool>
     quiet("quiet", cl::cat(category),
           cl::desc("Print errors only, not remarks about unknown opcodes, "
                    "modifiers and directives"));
+
+static cl::opt<std::string>
+    arch("arch", cl::cat(category), cl::value_desc("sm_XX"),
+         cl::desc("Of files with code for several architectures take this one "
+                  "(with --sass-...)"));
 
 static bool printStatistics = false;
 
@@ -158,6 +181,28 @@ static int printLines(llvm::StringRef bytes) {
   return 0;
 }
 
+static int translateSASS() {
+  Result<std::vector<sass::Module>> modules = readSass(inputName, arch);
+  if (!modules) {
+    llvm::WithColor::error(llvm::errs(), "d2k-translate")
+        << modules.error().message << '\n';
+    return getExitCode(modules.error().kind);
+  }
+  if (!quiet)
+    printSassRemarks(*modules, llvm::errs());
+  std::unique_ptr<llvm::ToolOutputFile> output = openOutput();
+  if (!output)
+    return kBadInput;
+  if (action == Action::SASSCheck)
+    printSassSummary(*modules, output->os());
+  else if (action == Action::SASSRegisters)
+    printSassRegisters(*modules, output->os());
+  else
+    printSassBlocks(*modules, output->os());
+  output->keep();
+  return 0;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   // LLVM has a --stats of its own, which counts what its passes do.
@@ -178,9 +223,13 @@ int main(int argc, char **argv) {
   if (action == Action::None) {
     llvm::WithColor::error(llvm::errs(), "d2k-translate")
         << "no translation given: choose one of --ptx-to-ptx, "
-           "--ptx-to-kern, --ptx-check, --sass-lines\n";
+           "--ptx-to-kern, --ptx-check, --sass-check, --sass-regs, "
+           "--sass-blocks, --sass-lines\n";
     return kUsage;
   }
+  if (action == Action::SASSCheck || action == Action::SASSRegisters ||
+      action == Action::SASSBlocks)
+    return translateSASS();
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(inputName);
   if (!buffer) {
     llvm::WithColor::error(llvm::errs(), "d2k-translate")

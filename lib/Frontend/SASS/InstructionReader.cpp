@@ -26,6 +26,25 @@ const Mnemonic *InstructionReader::getMnemonic(std::string_view text) {
   return &mnemonic;
 }
 
+/// Before sm_90 the text of loads and stores of global memory omits the
+/// descriptor that the encoding has: in bits 32 to 37 of loads, 64 to 69 of
+/// stores and of LDGSTS. Bit 91 says that there is one.
+static void addHiddenDescriptor(Target target, Instruction &instruction) {
+  Opcode opcode = instruction.getOpcode();
+  bool isLoad = opcode == Opcode::LD || opcode == Opcode::LDG;
+  bool isStore =
+      opcode == Opcode::ST || opcode == Opcode::STG || opcode == Opcode::LDGSTS;
+  if (target.number >= 90 || (!isLoad && !isStore) || !instruction.encoding ||
+      instruction.encoding->getBits(91, 1) == 0)
+    return;
+  for (Operand &operand : instruction.operands)
+    if (operand.kind == OperandKind::Memory && operand.address.wideBase &&
+        !operand.address.descriptor)
+      operand.address.descriptor = Register{
+          RegisterFile::Uniform,
+          uint16_t(instruction.encoding->getBits(isLoad ? 32 : 64, 6))};
+}
+
 Instruction InstructionReader::read(std::string_view function, uint32_t offset,
                                     std::string_view guard,
                                     std::string_view mnemonic,
@@ -55,5 +74,6 @@ Instruction InstructionReader::read(std::string_view function, uint32_t offset,
              ? "unknown instruction " + instruction.mnemonic->text
              : "operands that do not fit " + instruction.mnemonic->text + ": " +
                    std::string(operands)});
+  addHiddenDescriptor(module.target, instruction);
   return instruction;
 }

@@ -5,6 +5,7 @@
 
 #include "OperandParser.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -212,11 +213,15 @@ static bool readBracketed(std::string_view text, Operand &operand) {
     std::optional<Register> descriptor = readRegister(inside);
     if (!descriptor)
       return false;
+    // The cache policy of a bulk copy is a descriptor without address.
+    if (rest.empty()) {
+      operand.kind = OperandKind::Descriptor;
+      operand.name = head;
+      operand.address.uniform = *descriptor;
+      return true;
+    }
     operand.kind = OperandKind::Memory;
     operand.address.descriptor = *descriptor;
-    // Cache policies of TMA are a descriptor without address.
-    if (rest.empty())
-      return true;
     auto second = readBrackets(rest);
     return second && readAddress(second->first, operand.address) &&
            readSuffixes(second->second, operand);
@@ -363,6 +368,34 @@ static Operand readOperand(std::string_view text) {
   return operand;
 }
 
+/// Before an address nvdisasm may leave out the comma: `R4[R2.64]`,
+/// `[UR8][UR4]`, `R4desc[UR8][R2.64]`. The length of the operand that \p item
+/// begins with when another one follows, else 0.
+static size_t findGlued(std::string_view item) {
+  size_t open = item.find('[');
+  if (open == std::string_view::npos)
+    return 0;
+  size_t start = std::min(item.find_first_not_of("-+!~|"), open);
+  std::string_view head = item.substr(start, open - start);
+  static constexpr std::string_view kDesc = "desc";
+  if (head.size() > kDesc.size() && head != "gdesc" && head != "idesc" &&
+      head.substr(head.size() - kDesc.size()) == kDesc)
+    return start + head.size() - kDesc.size();
+  bool isPair = head == "c" || head == "cx" || head == kDesc;
+  if (!head.empty() && !isPair && readRegister(head.substr(0, head.find('.'))))
+    return open;
+  // Behind the brackets of an address another operand may begin.
+  size_t close = item.find(']', open);
+  if (isPair && close != std::string_view::npos)
+    close = item.find(']', close + 1);
+  if (close == std::string_view::npos || close + 1 >= item.size())
+    return 0;
+  size_t next = item.find('[', close);
+  if (next == std::string_view::npos)
+    return 0;
+  return item.substr(close + 1, kDesc.size()) == kDesc ? close + 1 : next;
+}
+
 std::vector<Operand> d2k::sass::parseOperands(std::string_view text) {
   std::vector<Operand> operands;
   size_t start = 0;
@@ -376,15 +409,9 @@ std::vector<Operand> d2k::sass::parseOperands(std::string_view text) {
     start = end + 1;
     if (item.empty())
       return;
-    // Between a register and the address behind it, nvdisasm may leave out
-    // the comma: `R4[R2.64]`.
-    size_t open = item.find('[');
-    if (open != std::string_view::npos && open > 0) {
-      std::string_view head = item.substr(0, open);
-      if (readRegister(head.substr(0, head.find('.')))) {
-        operands.push_back(readOperand(head));
-        item.remove_prefix(open);
-      }
+    while (size_t length = findGlued(item)) {
+      operands.push_back(readOperand(item.substr(0, length)));
+      item.remove_prefix(length);
     }
     operands.push_back(readOperand(item));
   };

@@ -4,6 +4,7 @@
 
 #include "Signature.h"
 
+#include <bit>
 #include <cassert>
 #include <charconv>
 #include <cstring>
@@ -310,6 +311,30 @@ static unsigned getCoordinates(const Mnemonic &mnemonic) {
   return 1;
 }
 
+/// 256 bits are in two groups of registers. A mask behind the address says
+/// which of the eight words are loaded: the upper half for the first group, the
+/// lower one for the second; the registers of a group have no gaps.
+static unsigned getHalfWidth(const Instruction &instruction, unsigned item) {
+  const Operand &last = instruction.operands.back();
+  if (last.kind != OperandKind::Integer)
+    return 4;
+  // Item 1 of LDG is the first group, item 2 the second.
+  unsigned words = unsigned(last.integer) >> (item == 1 ? 4 : 0) & 0xf;
+  return unsigned(std::popcount(words));
+}
+
+/// Registers of the coordinates of a surface.
+static unsigned getSurfaceCoordinates(const Mnemonic &mnemonic) {
+  for (const std::string &modifier : mnemonic.modifiers) {
+    if (modifier.size() < 2 || modifier[1] != 'D')
+      continue;
+    // The index in an array is one more.
+    unsigned layer = modifier.find("ARRAY") == std::string::npos ? 0 : 1;
+    return unsigned(modifier[0] - '0') + layer;
+  }
+  return 1;
+}
+
 /// The widths that the letter `j` stands for: item \p item of the signature.
 static unsigned computeWidth(const Instruction &instruction, unsigned item) {
   const Mnemonic &mnemonic = *instruction.mnemonic;
@@ -345,9 +370,8 @@ static unsigned computeWidth(const Instruction &instruction, unsigned item) {
     return has("32") ? 1 : 2;
   case Opcode::LDG:
   case Opcode::STG: {
-    // Two groups hold the 256 bits.
     unsigned width = getDataWidth(mnemonic);
-    return width == 8 ? 4 : width;
+    return width == 8 ? getHalfWidth(instruction, item) : width;
   }
   case Opcode::LDSM:
   case Opcode::STSM:
@@ -374,7 +398,7 @@ static unsigned computeWidth(const Instruction &instruction, unsigned item) {
     if (item == 1)
       return mnemonic.modifiers.size() > 1 && mnemonic.modifiers[1] == "G" ? 2
                                                                            : 1;
-    return has("MULTICAST") || has("DST_G_BYTE_MASK") ? 2 : 1;
+    return has("MULTICAST") ? 2 : 1;
   case Opcode::UTCHMMA:
   case Opcode::UTCIMMA:
   case Opcode::UTCQMMA:
@@ -383,10 +407,20 @@ static unsigned computeWidth(const Instruction &instruction, unsigned item) {
     // is the mask of output lanes.
     if (item == 0)
       return instruction.operands[0].kind == OperandKind::Descriptor ? 2 : 1;
+    // With .WS it is a descriptor of columns that are zero.
+    if (has("WS"))
+      return 2;
     return has("2CTA") ? 8 : 4;
   case Opcode::SULD:
+    if (item == 1)
+      return getSurfaceCoordinates(mnemonic);
+    return has("P") ? 4 : getDataWidth(mnemonic);
   case Opcode::SUST:
-    return getDataWidth(mnemonic);
+    if (item == 0)
+      return getSurfaceCoordinates(mnemonic);
+    return has("P") ? 4 : getDataWidth(mnemonic);
+  case Opcode::SURED:
+    return getSurfaceCoordinates(mnemonic);
   default:
     break;
   }

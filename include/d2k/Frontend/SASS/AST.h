@@ -105,7 +105,8 @@ enum class OperandKind : uint8_t {
   /// Address in brackets: `[R4+0x10]`, `desc[UR8][R4.64]`, `[R7+UR4+0x8]`.
   Memory,
   /// Descriptor in uniform registers: `gdesc[UR12]` (matrix descriptor),
-  /// `idesc[UR33]` (instruction descriptor).
+  /// `idesc[UR33]` (instruction descriptor), `desc[UR8]` without address (cache
+  /// policy of a bulk copy).
   Descriptor,
   /// Tensor memory: `tmem[UR19+0x10]`.
   TensorMemory,
@@ -187,7 +188,7 @@ struct Operand {
   /// For Float.
   double real = 0;
   /// For SpecialRegister, Symbol, Word and Target by symbol: the name. For
-  /// Descriptor "gdesc" or "idesc".
+  /// Descriptor "gdesc", "idesc" or "desc".
   std::string name;
   /// Suffixes of the operand without `reuse`: `H0_H0`, `B1`, `ROW`, ... For a
   /// Symbol `lo` or `hi` when it is half of an address.

@@ -67,12 +67,13 @@ struct Parameter {
 /// What the ELF sections say about a function. Fields without value are not in
 /// the cubin, or the input had no ELF sections.
 struct FunctionInfo {
-  /// Registers of a thread (EIATTR_REGCOUNT, else the section's flags).
+  /// Registers of a thread (EIATTR_REGCOUNT).
   std::optional<uint32_t> registers;
-  /// Barriers (BAR) that the kernel uses.
+  /// Barriers (BAR) that the kernel uses (EIATTR_NUM_BARRIERS, else the
+  /// section's flags).
   std::optional<uint32_t> barriers;
   /// Bytes of statically allocated shared memory (.nv.shared.NAME), without
-  /// what the driver reserves.
+  /// the 1024 that the system reserves in front of it from sm_90 on.
   std::optional<uint32_t> staticShared;
   /// Bytes of the thread's frame in local memory, spills included
   /// (EIATTR_FRAME_SIZE), and of the deepest chain of calls
@@ -155,6 +156,9 @@ struct Module {
   std::vector<Function> functions;
   /// One a spelling.
   std::vector<Remark> remarks;
+  /// What the addresses in constant bank 4 point to, by offset: global
+  /// variables, functions and strings by the names of their symbols.
+  std::map<uint32_t, std::string> addressTable;
   /// Seconds that nvdisasm took; 0 for JSON that was made before.
   double disassemblySeconds = 0;
   /// Owns what Instruction::mnemonic points to; its addresses are stable.

@@ -177,6 +177,27 @@ TEST(SassJsonReader, KnowsWhatIsReadAndWritten) {
   EXPECT_EQ(getFlow("FADD R1,R2,P0"), "not modelled");
 }
 
+TEST(SassJsonReader, SplitsOperandsWithoutComma) {
+  auto getOperands = [](const std::string &text) {
+    Module module = read({text});
+    std::string joined;
+    for (const Operand &operand :
+         module.functions.at(0).instructions[0].operands)
+      joined += operand.print() + ";";
+    return joined;
+  };
+  EXPECT_EQ(getOperands("RED R4[R2.64]"), "R4;[R2.64];");
+  EXPECT_EQ(getOperands("UTMALDG.2D [UR4][UR14],UR16"), "[UR4];[UR14];UR16;");
+  EXPECT_EQ(getOperands("ATOMG.E PT,R12desc[UR8][R2.64+-0x20],R15"),
+            "PT;R12;desc[UR8][R2.64+-0x20];R15;");
+  EXPECT_EQ(getOperands("LDGSTS.E [R9+0x10]desc[UR8][R4.64],!P1"),
+            "[R9+0x10];desc[UR8][R4.64];!P1;");
+  EXPECT_EQ(getOperands("UTCHMMA gdesc[UR4].A_KEEP,tmem[UR6]"),
+            "gdesc[UR4].A_KEEP;tmem[UR6];");
+  EXPECT_EQ(getOperands("UBLKCP [UR4],[UR6],UR8,desc[UR10]"),
+            "[UR4];[UR6];UR8;desc[UR10];");
+}
+
 TEST(SassJsonReader, ReadsPredicateSets) {
   // nvdisasm prints the set of P2R at the place of the guard.
   std::string text = getDocument({"P2R R0,RZ,0x5"});
