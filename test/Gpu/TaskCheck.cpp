@@ -14,6 +14,7 @@
 
 #include "Device/OracleWorkload.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -62,9 +63,19 @@ private:
     ++(passed ? passedCount : failedCount);
   }
 
+  /// Milliseconds since the last call of this function.
+  double lap() {
+    auto now = std::chrono::steady_clock::now();
+    double milliseconds =
+        std::chrono::duration<double, std::milli>(now - lapStart).count();
+    lapStart = now;
+    return milliseconds;
+  }
+
   const CudaDriver &driver;
   task::Task task;
   std::string reference;
+  std::chrono::steady_clock::time_point lapStart;
   AxisValues machine;
   std::vector<CUcontext> contexts;
   std::vector<CUstream> streams;
@@ -174,20 +185,26 @@ Result<void> TaskCheck::checkLibrary(OracleWorkload &oracle,
                                      const task::Workload &workload,
                                      Library &library) {
   double worst = 0, worstRms = 0;
+  double fillTime = 0, captureTime = 0, judgeTime = 0;
   for (const task::TrialSpec &trial : task::planTrials(task, 20261130)) {
+    lap();
     Result<void> done = oracle.fill(0, trial);
     if (done)
       done = oracle.poison(0);
+    fillTime += lap();
     if (done)
       done = call(oracle, workload, library.entry, 1);
+    lap();
     if (done)
       done = oracle.capture(0);
+    captureTime += lap();
     if (!done)
       return done;
     std::optional<uint64_t> sample;
     if (!trial.isComplete)
       sample = trial.seed;
     Result<Judgement> judgement = oracle.judge(0, sample);
+    judgeTime += lap();
     if (!judgement)
       return forwardFailure(std::move(judgement));
     worst = std::fmax(worst, judgement->maxError);
@@ -208,10 +225,12 @@ Result<void> TaskCheck::checkLibrary(OracleWorkload &oracle,
           call(oracle, workload, library.entry, 5, &microseconds);
       !done)
     return done;
-  char numbers[100];
+  char numbers[200];
   std::snprintf(numbers, sizeof(numbers),
-                ": error %.3f of allowed, rms %.3f, %.1f us", worst, worstRms,
-                microseconds);
+                ": error %.3f of allowed, rms %.3f, %.1f us; all trials: fill "
+                "%.0f ms, capture %.0f ms, judge %.0f ms",
+                worst, worstRms, microseconds, fillTime, captureTime,
+                judgeTime);
   report(true, workload.id + " " + library.path + numbers);
   return {};
 }
