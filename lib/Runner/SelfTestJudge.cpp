@@ -25,16 +25,21 @@ format(const char *pattern, ...) {
   return text;
 }
 
+/// The member \p name, or null.
+static const json::Value *find(const json::Value &object,
+                               std::string_view name) {
+  const json::Object *members = object.getAsObject();
+  return members ? members->find(name) : nullptr;
+}
+
 /// The number at \p name, or an undefined one.
 static double number(const json::Value &object, std::string_view name) {
-  const json::Object *members = object.getAsObject();
-  const json::Value *value = members ? members->find(name) : nullptr;
+  const json::Value *value = find(object, name);
   return value ? value->getAsNumber().value_or(std::nan("")) : std::nan("");
 }
 
 static std::string text(const json::Value &object, std::string_view name) {
-  const json::Object *members = object.getAsObject();
-  const json::Value *value = members ? members->find(name) : nullptr;
+  const json::Value *value = find(object, name);
   const std::string *string = value ? value->getAsString() : nullptr;
   return string ? *string : "?";
 }
@@ -42,8 +47,7 @@ static std::string text(const json::Value &object, std::string_view name) {
 static const json::Array &list(const json::Value &object,
                                std::string_view name) {
   static const json::Array kEmpty;
-  const json::Object *members = object.getAsObject();
-  const json::Value *value = members ? members->find(name) : nullptr;
+  const json::Value *value = find(object, name);
   const json::Array *array = value ? value->getAsArray() : nullptr;
   return array ? *array : kEmpty;
 }
@@ -162,10 +166,8 @@ std::vector<SelfTestCheck> runner::judgeFlush(const json::Value &figures) {
 }
 
 std::vector<SelfTestCheck> runner::judgeCounters(const json::Value &figures) {
-  const json::Object *members = figures.getAsObject();
-  const json::Value *profile = members ? members->find("profile") : nullptr;
-  const json::Object *parts = profile ? profile->getAsObject() : nullptr;
-  const json::Value *counters = parts ? parts->find("counters") : nullptr;
+  const json::Value *profile = find(figures, "profile");
+  const json::Value *counters = profile ? find(*profile, "counters") : nullptr;
   if (!counters)
     return {{"counters",
              profile ? "none: " + text(*profile, "counters_unavailable")
@@ -194,6 +196,8 @@ std::vector<SelfTestCheck> runner::judgePeaks(const json::Value &figures) {
                  "empty_kernel_back_to_back_ns"),
           figure("an empty kernel by events, ns: ", "empty_kernel_event_ns"),
           figure("a launch on the host, ns: ", "launch_ns"),
+          figure("a launch and waiting for it, us: ", "launch_and_wait_us"),
+          figure("asking NVML, us: ", "nvml_clock_reasons_us"),
           figure("a sample, us: ", "sample_us")};
 }
 
@@ -229,8 +233,7 @@ std::vector<SelfTestCheck>
 runner::judgeMedians(const std::vector<json::Value> &all) {
   std::map<std::string, std::vector<double>> medians;
   for (const json::Value &figures : all) {
-    const json::Object *members = figures.getAsObject();
-    const json::Value *values = members ? members->find("median_ns") : nullptr;
+    const json::Value *values = find(figures, "median_ns");
     if (!values || !values->getAsObject())
       continue;
     for (const json::Member &member : *values->getAsObject())
@@ -270,11 +273,11 @@ static std::vector<std::string> splitCsv(std::string_view line) {
   return fields;
 }
 
-std::vector<SelfTestCheck> runner::judgeNcu(const std::string &csv,
-                                            const json::Value &medians) {
-  // Rows of "ID", "Kernel Name", ..., "Metric Name", "Metric Unit", "Metric
-  // Value"; the kernels run in the order of `plain`: each program three times.
-  std::vector<double> nanoseconds;
+/// The values of \p metric for the copies in the CSV of ncu, whose rows have
+/// "Kernel Name", "Metric Name" and "Metric Value", in the order of the runs.
+static std::vector<double> readNcu(const std::string &csv,
+                                   std::string_view metric) {
+  std::vector<double> values;
   size_t nameColumn = 0, metricColumn = 0, valueColumn = 0;
   size_t begin = 0;
   while (begin < csv.size()) {
@@ -293,23 +296,30 @@ std::vector<SelfTestCheck> runner::judgeNcu(const std::string &csv,
       continue;
     }
     if (valueColumn == 0 || fields.size() <= valueColumn ||
-        fields[metricColumn] != "gpu__time_duration.sum" ||
+        fields[metricColumn] != metric ||
         fields[nameColumn].find("d2k_selftest_copy") == std::string::npos)
       continue;
     std::string digits = fields[valueColumn];
     std::erase(digits, ',');
-    nanoseconds.push_back(std::strtod(digits.c_str(), nullptr));
+    values.push_back(std::strtod(digits.c_str(), nullptr));
   }
+  return values;
+}
+
+std::vector<SelfTestCheck> runner::judgeNcu(const std::string &csv,
+                                            const json::Value &medians,
+                                            const json::Value &counters) {
+  // `plain` runs each program three times.
   static const char *const kPrograms[] = {"copy_256_kb", "copy_16_mb",
                                           "copy_512_mb"};
   constexpr size_t kRounds = 3;
+  std::vector<double> nanoseconds = readNcu(csv, "gpu__time_duration.sum");
   if (nanoseconds.size() != std::size(kPrograms) * kRounds)
     return {{"ncu",
              format("ncu reported %zu kernels instead of %zu",
                     nanoseconds.size(), std::size(kPrograms) * kRounds),
              "", std::nullopt}};
-  const json::Object *members = medians.getAsObject();
-  const json::Value *own = members ? members->find("median_ns") : nullptr;
+  const json::Value *own = find(medians, "median_ns");
   std::vector<SelfTestCheck> checks;
   for (size_t i = 0; i != std::size(kPrograms); ++i) {
     double theirs =
@@ -322,5 +332,19 @@ std::vector<SelfTestCheck> runner::judgeNcu(const std::string &csv,
                       format("within %.2f us", allowed / 1000),
                       std::abs(theirs - ours) <= allowed});
   }
+
+  std::vector<double> read = readNcu(csv, "dram__bytes_read.sum");
+  const json::Value *profile = find(counters, "profile");
+  const json::Value *values = profile ? find(*profile, "counters") : nullptr;
+  if (read.size() != nanoseconds.size() || !values)
+    return checks;
+  // Both are of the largest copy.
+  double theirs = metrics::median(std::span(read).last(kRounds));
+  double ours = number(*values, "dram_read_bytes");
+  checks.push_back({"ncu",
+                    format("%s: %.1f MB read from memory by ncu, %.1f MB by "
+                           "our counters",
+                           kPrograms[2], theirs / 1e6, ours / 1e6),
+                    "within 3%", std::abs(ours / theirs - 1) <= 0.03});
   return checks;
 }

@@ -101,7 +101,7 @@ Result<SelfTestReport> runner::runGpuSelfTest(const SelfTestConfig &config) {
                   "--print-units",
                   "base",
                   "--metrics",
-                  "gpu__time_duration.sum",
+                  "gpu__time_duration.sum,dram__bytes_read.sum",
                   config.worker,
                   "selftest",
                   "plain"};
@@ -116,7 +116,9 @@ Result<SelfTestReport> runner::runGpuSelfTest(const SelfTestConfig &config) {
          "", std::nullopt});
     return report;
   }
-  for (SelfTestCheck &check : judgeNcu(ended->output, medians.front()))
+  const json::Value *counters = report.figures.find("counters");
+  for (SelfTestCheck &check : judgeNcu(ended->output, medians.front(),
+                                       counters ? *counters : json::Value()))
     report.checks.push_back(std::move(check));
   return report;
 }

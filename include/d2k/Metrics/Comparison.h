@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which of two programs is faster, from blocks of four samples in the order
-// baseline, candidate, candidate, baseline. A drift that is linear over a
-// block (a clock that warms up) adds the same to both sides of the block's
-// ratio and cancels.
+// baseline, candidate, candidate, baseline, or the other way round. A drift
+// that is linear over a block (a clock that warms up) adds the same to both
+// sides of the block's ratio and cancels.
 //
 // The number of blocks is fixed by a pilot, before the result is looked at;
 // one extension is allowed and depends on the width of the interval only.

@@ -63,9 +63,11 @@ std::vector<SelfTestCheck> judgePeaks(const json::Value &figures);
 std::vector<SelfTestCheck> judgeClocks(const json::Value &figures);
 /// Figures of the part `medians` of several processes.
 std::vector<SelfTestCheck> judgeMedians(const std::vector<json::Value> &all);
-/// The CSV of ncu over the part `plain`, beside the figures of `medians`.
+/// The CSV of ncu over the part `plain`, beside the figures of `medians` and of
+/// `counters`.
 std::vector<SelfTestCheck> judgeNcu(const std::string &csv,
-                                    const json::Value &medians);
+                                    const json::Value &medians,
+                                    const json::Value &counters);
 
 } // namespace d2k::runner
 

@@ -16,9 +16,12 @@ using namespace d2k::runner;
 
 /// The flush buffer has at least this size, and twice the L2.
 static constexpr uint64_t kLeastFlushBytes = uint64_t(128) << 20;
-/// What enqueueing may take: the GPU spins for so long.
-static constexpr uint64_t kEnqueueNs = 15000;
-static constexpr uint64_t kEnqueueNsPerCall = 6000;
+/// The GPU spins while the host enqueues: this, and twice what the discarded
+/// call took for each call; a call that waits for the GPU does not stop it
+/// for longer than the last.
+static constexpr double kEnqueueNs = 15000;
+static constexpr double kEnqueueNsPerCall = 6000;
+static constexpr double kMostEnqueueNs = 3e6;
 /// Two pairs of words for readClocks.
 static constexpr uint64_t kClockBytes = 32;
 /// NVML is asked again after this: asking takes longer than a short call.
@@ -215,8 +218,10 @@ Result<void> Sampler::synchronize() {
 Result<void> Sampler::enqueueSample(Rank &rank, const SampleRequest &request) {
   Result<void> done = rank.operations->readClocks(rank.clocks);
   if (done)
-    done = rank.operations->spin(kEnqueueNs +
-                                 kEnqueueNsPerCall * request.sets.size());
+    done = rank.operations->spin(uint64_t(std::min(
+        kEnqueueNs + double(request.sets.size()) *
+                         std::max(kEnqueueNsPerCall, 2 * rank.enqueueNs),
+        kMostEnqueueNs)));
   if (done && request.flush)
     done = rank.operations->readFlush(rank.flush, rank.flushBytes);
   if (done && ranks.size() > 1)
@@ -358,7 +363,11 @@ Result<SampleRecord> Sampler::sample(const SampleRequest &request) {
   // On several GPUs a call may wait for its peers, so that all must be
   // enqueued before any is waited for: a thread each.
   Result<void> done = onRanks([&](Rank &rank) -> Result<void> {
+    HostClock::time_point start = HostClock::now();
     Result<void> called = call(rank, request.discardSet);
+    rank.enqueueNs =
+        std::chrono::duration<double, std::nano>(HostClock::now() - start)
+            .count();
     if (called)
       called = synchronize();
     // Not to be had everywhere; then nothing persists either.

@@ -27,8 +27,10 @@ struct Sampler::Rank {
   HostClock::time_point nvmlTime;
   uint64_t clockReasons = 0;
   double maxClockMHz = 0;
-  /// Host clock around the calls of the last sample.
+  /// Host clock around the calls of the last sample, and around enqueueing its
+  /// discarded call.
   double hostNs = 0;
+  double enqueueNs = 0;
 };
 
 } // namespace d2k::runner

@@ -31,11 +31,13 @@ static const NamedProgram kPrograms[] = {
 };
 
 /// Comparisons only: no clock D, no warm samples.
-static TimingConfig makeComparisonConfig(uint64_t seed) {
+static TimingConfig makeComparisonConfig(const TestBench &bench,
+                                         const TestProgram &program,
+                                         uint64_t seed) {
   TimingConfig config;
   config.seed = seed;
   config.comparison.seed = seed;
-  config.sets = TestBench::kSets;
+  config.sets = bench.getSets(program);
   config.warmSamples = 0;
   config.batchSeconds = 0;
   return config;
@@ -66,8 +68,8 @@ static Result<json::Value> comparePairs(TestBench &bench, unsigned pairs,
     double gpuSeconds = 0;
     for (unsigned pair = 0; pair != pairs; ++pair) {
       BenchSource source(bench, named.program, other);
-      Result<WorkloadTiming> timing =
-          measureWorkload(source, makeComparisonConfig(pair + 1));
+      Result<WorkloadTiming> timing = measureWorkload(
+          source, makeComparisonConfig(bench, named.program, pair + 1));
       if (!timing)
         return forwardFailure(std::move(timing));
       if (timing->state != TimingState::Valid)
@@ -120,10 +122,10 @@ static Result<json::Value> measureDelays(TestBench &bench) {
   constexpr uint64_t kBaseNs = 20000;
   json::Array delays;
   for (uint64_t delay : {500, 1000, 2000, 5000, 10000, 20000, 50000}) {
-    BenchSource source(bench, {Kernel::Delay, kBaseNs},
-                       {Kernel::Delay, kBaseNs + delay});
+    TestProgram base{Kernel::Delay, kBaseNs};
+    BenchSource source(bench, base, {Kernel::Delay, kBaseNs + delay});
     Result<WorkloadTiming> timing =
-        measureWorkload(source, makeComparisonConfig(delay));
+        measureWorkload(source, makeComparisonConfig(bench, base, delay));
     if (!timing)
       return forwardFailure(std::move(timing));
     std::vector<double> differences;
@@ -167,8 +169,7 @@ static Result<json::Value> compareFlushes(TestBench &bench) {
       Result<void> done = writes ? bench.writeFlush() : bench.readFlush();
       if (done)
         done = bench.getDriver().check(
-            CUresult(bench.launch(named.program, round % TestBench::kSets)),
-            "launch a kernel");
+            CUresult(bench.launch(named.program, round)), "launch a kernel");
       if (done)
         done = bench.synchronize();
       if (!done)
@@ -250,7 +251,7 @@ static Result<json::Value> measureMedians(TestBench &bench) {
   for (const NamedProgram &named : kPrograms) {
     BenchSource source(bench, named.program, named.program);
     Result<WorkloadTiming> timing =
-        measureWorkload(source, makeComparisonConfig(1));
+        measureWorkload(source, makeComparisonConfig(bench, named.program, 1));
     if (!timing)
       return forwardFailure(std::move(timing));
     medians.append(named.name, timing->cold.median);
@@ -275,8 +276,8 @@ static Result<json::Value> measurePeaks(TestBench &bench) {
     bench.select(program);
     SampleRequest request;
     for (unsigned i = 0; i != calls; ++i)
-      request.sets.push_back(i % TestBench::kSets);
-    request.discardSet = TestBench::kSets - 1;
+      request.sets.push_back(i % bench.getSets(program));
+    request.discardSet = bench.getSets(program) - 1;
     // The best of several: a peak is asked for.
     Result<SampleRecord> best = bench.getSampler().sample(request);
     for (unsigned i = 0; best && i != 20; ++i) {
@@ -324,6 +325,29 @@ static Result<json::Value> measurePeaks(TestBench &bench) {
   double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
+  // And where that goes.
+  auto timeEach = [](unsigned rounds, const std::function<void()> &work) {
+    auto start = std::chrono::steady_clock::now();
+    for (unsigned i = 0; i != rounds; ++i)
+      work();
+    return std::chrono::duration<double, std::micro>(
+               std::chrono::steady_clock::now() - start)
+               .count() /
+           rounds;
+  };
+  char busId[32] = {};
+  bench.getDriver().cuDeviceGetPCIBusId(busId, sizeof(busId),
+                                        bench.getDevice());
+  if (Result<NvmlDevice> nvml = NvmlDevice::open(busId))
+    result.append("nvml_clock_reasons_us", timeEach(20, [&] {
+                    Result<uint64_t> reasons = nvml->getClockReasons();
+                    (void)reasons;
+                  }));
+  result.append("launch_and_wait_us", timeEach(100, [&] {
+                  bench.launch(empty, 0);
+                  Result<void> done = bench.synchronize();
+                  (void)done;
+                }));
   result.append("sample_us", seconds * 1e6 / kSamples);
   result.append("sample_calls_us", busyNs / 1000 / kSamples);
   start = std::chrono::steady_clock::now();
@@ -347,7 +371,16 @@ static Result<json::Value> checkClocks(TestBench &bench) {
       BenchSource source(bench, named.program, named.program);
       source.lie = lie;
       TimingConfig config;
-      config.sets = TestBench::kSets;
+      config.sets = bench.getSets(named.program);
+      config.work.emplace();
+      config.work->readBytes = double(named.program.amount);
+      config.work->writtenBytes = double(named.program.amount);
+      config.peaks = metrics::findDevicePeaks(bench.getArch());
+      config.machine = {
+          unsigned(
+              bench.getAttribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)),
+          bench.getAttribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000.0,
+          double(bench.getAttribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE))};
       auto start = std::chrono::steady_clock::now();
       Result<WorkloadTiming> timing = measureWorkload(source, config);
       if (!timing)

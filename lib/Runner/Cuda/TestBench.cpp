@@ -17,6 +17,11 @@ extern const char *const selfTestKernels;
 static constexpr const char *kFunctionNames[] = {
     "d2k_selftest_copy", "d2k_selftest_read", "d2k_selftest_delay"};
 
+static constexpr uint64_t kPageBytes = uint64_t(2) << 20;
+/// Three per cent more than the largest amount fit, for `different`.
+static constexpr uint64_t kBufferBytes =
+    TestBench::kLargestBytes + TestBench::kLargestBytes / 16;
+
 Result<std::unique_ptr<TestBench>> TestBench::create(bool traced) {
   Result<const CudaDriver *> driver = CudaDriver::load();
   if (!driver)
@@ -34,6 +39,14 @@ int TestBench::getAttribute(CUdevice_attribute attribute) const {
   int value = 0;
   driver.cuDeviceGetAttribute(&value, attribute, device);
   return value;
+}
+
+std::string TestBench::getArch() const {
+  return "sm_" +
+         std::to_string(
+             getAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)) +
+         std::to_string(
+             getAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
 }
 
 Result<void> TestBench::open(bool traced) {
@@ -87,9 +100,9 @@ Result<void> TestBench::makeBuffers() {
       done = driver.check(driver.cuMemsetD8Async(memory, 0x3c, bytes, stream),
                           "fill memory of the GPU");
   };
-  // Three per cent more than the largest amount, for `different`.
-  for (CUdeviceptr &buffer : buffers)
-    allocate(buffer, kLargestBytes + kLargestBytes / 16);
+  for (CUdeviceptr *group : {sources, destinations})
+    for (unsigned i = 0; i != kBuffers; ++i)
+      allocate(group[i], kBufferBytes);
   allocate(flushBuffer, flushBytes);
   if (done)
     done = synchronize();
@@ -98,9 +111,10 @@ Result<void> TestBench::makeBuffers() {
 
 TestBench::~TestBench() {
   sampler.reset();
-  for (CUdeviceptr buffer : buffers)
-    if (buffer)
-      driver.cuMemFree(buffer);
+  for (CUdeviceptr *group : {sources, destinations})
+    for (unsigned i = 0; i != kBuffers; ++i)
+      if (group[i])
+        driver.cuMemFree(group[i]);
   if (flushBuffer)
     driver.cuMemFree(flushBuffer);
   if (module)
@@ -111,6 +125,18 @@ TestBench::~TestBench() {
     driver.cuDevicePrimaryCtxRelease(device);
 }
 
+/// Bytes that a call of \p program touches.
+static uint64_t getBytes(const TestProgram &program) {
+  return program.kernel == TestProgram::Kernel::Delay  ? 1
+         : program.kernel == TestProgram::Kernel::Read ? program.amount
+                                                       : 2 * program.amount;
+}
+
+unsigned TestBench::getSets(const TestProgram &program) const {
+  return planSets(getBytes(program),
+                  uint64_t(getAttribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)));
+}
+
 int TestBench::launch(const TestProgram &program, unsigned set) {
   bool isDelay = program.kernel == TestProgram::Kernel::Delay;
   uint64_t count = isDelay ? program.amount : program.amount / 16;
@@ -118,8 +144,15 @@ int TestBench::launch(const TestProgram &program, unsigned set) {
   // As many blocks as are resident at once, or as there is work for.
   uint64_t blocks = std::min<uint64_t>((count + kThreads - 1) / kThreads,
                                        uint64_t(multiprocessors) * 8);
-  void *parameters[] = {&buffers[2 * (set % kSets)],
-                        &buffers[2 * (set % kSets) + 1], &count};
+  // Set after set in each buffer, 2 MB pages apart, so that they have different
+  // places in memory.
+  uint64_t bytes = isDelay ? 0 : program.amount;
+  uint64_t stride = (bytes / kPageBytes + 1) * kPageBytes;
+  uint64_t fit = std::max<uint64_t>(1, kBufferBytes / stride);
+  uint64_t offset = set / kBuffers % fit * stride;
+  CUdeviceptr source = sources[set % kBuffers] + offset;
+  CUdeviceptr destination = destinations[set % kBuffers] + offset;
+  void *parameters[] = {&source, &destination, &count};
   return driver.cuLaunchKernel(
       functions[unsigned(program.kernel)], isDelay ? 1 : unsigned(blocks), 1, 1,
       isDelay ? 1 : kThreads, 1, 1, 0, stream, parameters, nullptr);

@@ -31,9 +31,10 @@ public:
   TestBench(const TestBench &) = delete;
   TestBench &operator=(const TestBench &) = delete;
 
-  /// Input sets of each program, large enough for the largest amount.
-  static constexpr unsigned kSets = 3;
   static constexpr uint64_t kLargestBytes = uint64_t(512) << 20;
+  /// Input sets of \p program, as a task of that size has; smaller ones are
+  /// spread over the buffers of the largest.
+  unsigned getSets(const TestProgram &program) const;
 
   const CudaDriver &getDriver() const { return driver; }
   CUdevice getDevice() const { return device; }
@@ -41,6 +42,8 @@ public:
   CUstream getStream() const { return stream; }
   Sampler &getSampler() { return *sampler; }
   int getAttribute(CUdevice_attribute attribute) const;
+  /// "sm_90"
+  std::string getArch() const;
 
   /// Enqueues \p program on \p set; a CUresult.
   int launch(const TestProgram &program, unsigned set);
@@ -61,7 +64,8 @@ private:
   CUstream stream = nullptr;
   CUmodule module = nullptr;
   CUfunction functions[3] = {};
-  CUdeviceptr buffers[2 * kSets] = {};
+  static constexpr unsigned kBuffers = 3;
+  CUdeviceptr sources[kBuffers] = {}, destinations[kBuffers] = {};
   CUdeviceptr flushBuffer = 0;
   uint64_t flushBytes = 0;
   unsigned multiprocessors = 0;

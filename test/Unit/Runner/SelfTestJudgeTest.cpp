@@ -127,7 +127,9 @@ TEST(SelfTestJudge, Ncu) {
       "Value\"\n";
   for (const char *time : {"2,900", "11,500", "301,000"})
     for (unsigned round = 0; round != 3; ++round)
-      csv += std::string("\"1\",\"d2k_selftest_read(a, b)\",\"gpu__time_"
+      csv += "\"2\",\"d2k_selftest_copy(a, b)\",\"dram__bytes_read.sum\","
+             "\"byte\",\"1,000\"\n" +
+             std::string("\"1\",\"d2k_selftest_read(a, b)\",\"gpu__time_"
                          "duration.sum\",\"ns\",\"1\"\n") +
              "\"2\",\"d2k_selftest_copy(a, b)\",\"gpu__time_duration.sum\","
              "\"ns\",\"" +
@@ -136,8 +138,16 @@ TEST(SelfTestJudge, Ncu) {
       parse(R"({"median_ns": {"copy_256_kb": 2000, "copy_16_mb": 10000,)"
             R"( "copy_512_mb": 300000}})");
   // Allowed: 1.3 us and 1%: 1.329, 1.415 and 4.31 us.
-  EXPECT_EQ(answers(judgeNcu(csv, medians)), (Answers{true, false, true}));
+  EXPECT_EQ(answers(judgeNcu(csv, medians, {})), (Answers{true, false, true}));
+  auto makeCounters = [](const char *bytes) {
+    return parse(R"({"profile": {"counters": {"dram_read_bytes": )" +
+                 std::string(bytes) + "}}}");
+  };
+  EXPECT_EQ(answers(judgeNcu(csv, medians, makeCounters("1029"))),
+            (Answers{true, false, true, true}));
+  EXPECT_EQ(answers(judgeNcu(csv, medians, makeCounters("960"))),
+            (Answers{true, false, true, false}));
   // ncu without permission prints no rows.
-  EXPECT_EQ(answers(judgeNcu("==ERROR== ERR_NVGPUCTRPERM\n", medians)),
+  EXPECT_EQ(answers(judgeNcu("==ERROR== ERR_NVGPUCTRPERM\n", medians, {})),
             Answers{});
 }
