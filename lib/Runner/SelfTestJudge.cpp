@@ -209,7 +209,7 @@ std::vector<SelfTestCheck> runner::judgeClocks(const json::Value &figures) {
     std::string state = text(entry, "state");
     double hidden = (1 - part) * number(entry, "outside_ns");
     // What hides in the cost of a launch cannot be seen from outside.
-    bool isVisible = isHonest || hidden > 6000;
+    bool isVisible = isHonest || hidden > 10000;
     std::optional<bool> passed;
     if (isVisible)
       passed = state == (isHonest ? "valid" : "invalid");
