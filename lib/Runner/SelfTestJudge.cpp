@@ -191,6 +191,8 @@ std::vector<SelfTestCheck> runner::judgePeaks(const json::Value &figures) {
   };
   return {figure("memory read, GB/s: ", "read_gb_s"),
           figure("memory copy, read and write, GB/s: ", "copy_gb_s"),
+          figure("dense bf16 products, TFLOP/s: ", "tensor_tflop_s"),
+          figure("the same for 20 ms, TFLOP/s: ", "tensor_20_ms_tflop_s"),
           figure("an empty kernel, ns: ", "empty_kernel_ns"),
           figure("an empty kernel back to back, ns: ",
                  "empty_kernel_back_to_back_ns"),

@@ -300,6 +300,23 @@ static Result<json::Value> measurePeaks(TestBench &bench) {
   result.append("copy_gb_s", 2 * bytes / copy->spanNs);
   result.append("sm_clock_mhz", copy->smClockMHz);
 
+  // About a millisecond of products, and twenty, in which power may limit.
+  if (bench.hasTensorKernel()) {
+    constexpr uint64_t kRounds = 2000;
+    for (auto [name, rounds] : {std::pair("tensor", kRounds),
+                                std::pair("tensor_20_ms", 20 * kRounds)}) {
+      Result<SampleRecord> products = timeOf({Kernel::Tensor, rounds}, 1);
+      if (!products)
+        return forwardFailure(std::move(products));
+      double flops =
+          kFlopsPerRound * double(rounds) *
+          bench.getAttribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+      result.append(std::string(name) + "_tflop_s",
+                    flops / products->spanNs / 1000);
+      result.append(std::string(name) + "_sm_clock_mhz", products->smClockMHz);
+    }
+  }
+
   // Empty kernels, one by one and back to back.
   TestProgram empty{Kernel::Copy, 0};
   empty.amount = 16;

@@ -12,6 +12,7 @@ using namespace d2k::runner;
 
 namespace d2k::embedded {
 extern const char *const selfTestKernels;
+extern const char *const selfTestTensorKernel;
 } // namespace d2k::embedded
 
 static constexpr const char *kFunctionNames[] = {
@@ -117,8 +118,9 @@ TestBench::~TestBench() {
         driver.cuMemFree(group[i]);
   if (flushBuffer)
     driver.cuMemFree(flushBuffer);
-  if (module)
-    driver.cuModuleUnload(module);
+  for (CUmodule loaded : {module, tensorModule})
+    if (loaded)
+      driver.cuModuleUnload(loaded);
   if (stream)
     driver.cuStreamDestroy(stream);
   if (context)
@@ -127,7 +129,9 @@ TestBench::~TestBench() {
 
 /// Bytes that a call of \p program touches.
 static uint64_t getBytes(const TestProgram &program) {
-  return program.kernel == TestProgram::Kernel::Delay  ? 1
+  return program.kernel == TestProgram::Kernel::Delay ||
+                 program.kernel == TestProgram::Kernel::Tensor
+             ? 1
          : program.kernel == TestProgram::Kernel::Read ? program.amount
                                                        : 2 * program.amount;
 }
@@ -138,24 +142,37 @@ unsigned TestBench::getSets(const TestProgram &program) const {
 }
 
 int TestBench::launch(const TestProgram &program, unsigned set) {
-  bool isDelay = program.kernel == TestProgram::Kernel::Delay;
-  uint64_t count = isDelay ? program.amount : program.amount / 16;
+  using Kernel = TestProgram::Kernel;
   constexpr unsigned kThreads = 256;
-  // As many blocks as are resident at once, or as there is work for.
-  uint64_t blocks = std::min<uint64_t>((count + kThreads - 1) / kThreads,
-                                       uint64_t(multiprocessors) * 8);
+  uint64_t bytes = 0, count = program.amount;
+  unsigned blocks = 1, threads = kThreads;
+  switch (program.kernel) {
+  case Kernel::Copy:
+  case Kernel::Read:
+    bytes = program.amount;
+    count = bytes / 16;
+    // As many blocks as are resident at once, or as there is work for.
+    blocks = unsigned(std::min<uint64_t>((count + kThreads - 1) / kThreads,
+                                         uint64_t(multiprocessors) * 8));
+    break;
+  case Kernel::Delay:
+    threads = 1;
+    break;
+  case Kernel::Tensor:
+    blocks = multiprocessors;
+    break;
+  }
   // Set after set in each buffer, 2 MB pages apart, so that they have different
   // places in memory.
-  uint64_t bytes = isDelay ? 0 : program.amount;
   uint64_t stride = (bytes / kPageBytes + 1) * kPageBytes;
   uint64_t fit = std::max<uint64_t>(1, kBufferBytes / stride);
   uint64_t offset = set / kBuffers % fit * stride;
   CUdeviceptr source = sources[set % kBuffers] + offset;
   CUdeviceptr destination = destinations[set % kBuffers] + offset;
   void *parameters[] = {&source, &destination, &count};
-  return driver.cuLaunchKernel(
-      functions[unsigned(program.kernel)], isDelay ? 1 : unsigned(blocks), 1, 1,
-      isDelay ? 1 : kThreads, 1, 1, 0, stream, parameters, nullptr);
+  return driver.cuLaunchKernel(functions[unsigned(program.kernel)], blocks, 1,
+                               1, threads, 1, 1, 0, stream, parameters,
+                               nullptr);
 }
 
 Result<void> TestBench::writeFlush() {

@@ -12,13 +12,17 @@
 
 namespace d2k::runner {
 
-/// A kernel of SelfTest.ptx with its size.
+/// A kernel of SelfTest.ptx or SelfTestTensor.ptx with its size.
 struct TestProgram {
-  enum class Kernel : uint8_t { Copy, Read, Delay };
+  enum class Kernel : uint8_t { Copy, Read, Delay, Tensor };
   Kernel kernel = Kernel::Copy;
-  /// Bytes read (and written, by a copy), or nanoseconds.
+  /// Bytes read (and written, by a copy), nanoseconds, or rounds of products.
   uint64_t amount = 0;
 };
+
+/// FLOP that each multiprocessor does in a round of products: four of 64 x 256
+/// x 16 for each of two warpgroups.
+inline constexpr double kFlopsPerRound = 2.0 * 4 * 2 * 64 * 256 * 16;
 
 class TestBench {
 public:
@@ -45,6 +49,10 @@ public:
   /// "sm_90"
   std::string getArch() const;
 
+  /// Whether there is a kernel for this GPU's tensor cores.
+  bool hasTensorKernel() const {
+    return functions[unsigned(TestProgram::Kernel::Tensor)] != nullptr;
+  }
   /// Enqueues \p program on \p set; a CUresult.
   int launch(const TestProgram &program, unsigned set);
   /// What the sampler calls.
@@ -62,8 +70,8 @@ private:
   CUdevice device = 0;
   CUcontext context = nullptr;
   CUstream stream = nullptr;
-  CUmodule module = nullptr;
-  CUfunction functions[3] = {};
+  CUmodule module = nullptr, tensorModule = nullptr;
+  CUfunction functions[4] = {};
   static constexpr unsigned kBuffers = 3;
   CUdeviceptr sources[kBuffers] = {}, destinations[kBuffers] = {};
   CUdeviceptr flushBuffer = 0;
