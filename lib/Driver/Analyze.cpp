@@ -341,7 +341,8 @@ void Pipeline::nameSourcesAsGiven() {
 
 Result<AnalyzeOutcome> Pipeline::run() {
   auto unread = [&](Tier tier, const char *reason) {
-    outcome.analysis.tiers[tier] = {TierState::Unavailable, reason, {}, "", {}};
+    outcome.analysis.tiers[tier] = {};
+    outcome.analysis.tiers[tier].reason = reason;
   };
   unread(Tier::Source, "this version does not read the host and device source");
   unread(Tier::Sass, "this version does not read machine code");
