@@ -281,7 +281,7 @@ TEST(Score, CompleteNeedsAllStaticTiers) {
   EXPECT_TRUE(compute(property, makeCopyAnalysis()).complete);
   Analysis analysis = makeCopyAnalysis();
   analysis.tiers[Tier::Sass] = {
-      TierState::Unavailable, "no nvdisasm", {}, "", std::nullopt};
+      TierState::Unavailable, "no nvdisasm", {}, "", std::nullopt, std::nullopt};
   analysis.tiers.erase(Tier::Ptx);
   analysis.tiers[Tier::PtxClang].state = TierState::Ok;
   analysis.hostAnalysed = false;
