@@ -172,6 +172,29 @@ struct TestProvenance : KernelTestPass<TestProvenance> {
   }
 };
 
+struct TestResidue : KernelTestPass<TestResidue> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestResidue)
+  StringRef getArgument() const final { return "test-residue"; }
+  StringRef getDescription() const final {
+    return "print what is left of values when matrix products are zero";
+  }
+  void test(KernelContext &kernel) {
+    static constexpr const char *names[] = {"none", "few", "fold", "mixed"};
+    const KernelIndex &index = kernel.getIndex();
+    const Residue &residue = kernel.getResidue();
+    for (OpId op = 0; op < index.getNumOps(); ++op) {
+      Operation *operation = index.getOp(op);
+      if (isa<kern::ArithOp, kern::MathOp, kern::SelectOp, kern::MmaOp>(
+              operation))
+        operation->emitRemark()
+            << names[unsigned(residue.get(index.getFirstResult(op)))];
+    }
+    for (const OutputStore &store : kernel.getProvenance().getOutputStores())
+      index.getOp(store.op)->emitRemark()
+          << "output " << names[unsigned(residue.getWritten(store.op))];
+  }
+};
+
 struct TestMainRegion : KernelTestPass<TestMainRegion> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestMainRegion)
   StringRef getArgument() const final { return "test-main-region"; }
@@ -203,5 +226,6 @@ void analysis::registerTestPasses() {
   PassRegistration<TestMemoryRoots>();
   PassRegistration<TestUniformity>();
   PassRegistration<TestProvenance>();
+  PassRegistration<TestResidue>();
   PassRegistration<TestMainRegion>();
 }

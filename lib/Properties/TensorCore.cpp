@@ -175,8 +175,8 @@ Property makeTensorCore() {
   info.summary =
       "matrix instructions multiply two operands that come from inputs, and "
       "their result is what reaches the output; an output that is also made by "
-      "another product is undecided, a product of constants or an unused one a "
-      "near miss";
+      "another product, or out of many input values by any other arithmetic, "
+      "is undecided, a product of constants or an unused one a near miss";
   info.attributes = {
       {"family",
        AttrType::String,

@@ -10,6 +10,7 @@
 #include "d2k/Analysis/LoopNest.h"
 #include "d2k/Analysis/MainRegion.h"
 #include "d2k/Analysis/Provenance.h"
+#include "d2k/Analysis/Residue.h"
 #include "d2k/Analysis/Uniformity.h"
 
 #include <memory>
@@ -32,9 +33,12 @@ public:
   const MemoryRoots &getMemory() {
     return make(memory, getIndex(), getConstants());
   }
-  const Provenance &getProvenance() {
-    return make(provenance, getIndex(), getConstants(), getMemory(),
+  const DataFlow &getFlow() {
+    return make(flow, getIndex(), getConstants(), getMemory(),
                 getDominance().getOrder());
+  }
+  const Provenance &getProvenance() {
+    return make(provenance, getIndex(), getMemory(), getFlow());
   }
   /// Not const: forms are computed when they are asked for.
   LinearForms &getForms() {
@@ -42,6 +46,10 @@ public:
       forms =
           std::make_unique<LinearForms>(getIndex(), getConstants(), getLoops());
     return *forms;
+  }
+  const Residue &getResidue() {
+    return make(residue, getIndex(), getConstants(), getDominance(), getLoops(),
+                getMemory(), getFlow());
   }
   const Uniformity &getUniformity() {
     return make(uniformity, getIndex(), getConstants());
@@ -65,7 +73,9 @@ private:
   std::unique_ptr<Dominance> dominance;
   std::unique_ptr<LoopNest> loops;
   std::unique_ptr<MemoryRoots> memory;
+  std::unique_ptr<DataFlow> flow;
   std::unique_ptr<Provenance> provenance;
+  std::unique_ptr<Residue> residue;
   std::unique_ptr<LinearForms> forms;
   std::unique_ptr<Uniformity> uniformity;
   std::unique_ptr<MainRegion> mainRegion;

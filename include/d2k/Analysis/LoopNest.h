@@ -50,6 +50,11 @@ public:
   bool postDominates(BlockId a, BlockId b) const;
   /// kNone for the entry and for unreachable blocks.
   BlockId getImmediateDominator(BlockId block) const { return idom[block]; }
+  /// The virtual exit, getNumBlocks(), where only leaving the kernel follows;
+  /// kNone for blocks that reach no exit.
+  BlockId getImmediatePostDominator(BlockId block) const {
+    return ipdom[block];
+  }
   /// The closest block that dominates both.
   BlockId getCommonDominator(BlockId a, BlockId b) const;
   /// Successors over executable edges.

@@ -33,8 +33,7 @@
 // Memory is flow-insensitive: an object holds the sum of everything that is
 // ever written to it. Not detected: that a store is overwritten before it is
 // read, that a value is multiplied by a number that happens to be zero, sums
-// that do the work of a dot product without products (through logarithms, or a
-// table).
+// that do the work of a dot product without products (Residue.h finds these).
 //
 // Unknown: `isUnknown` says that a value may contain something that is not
 // modelled (the result of a call, memory of a module variable that the host may
@@ -44,56 +43,12 @@
 #ifndef D2K_ANALYSIS_PROVENANCE_H
 #define D2K_ANALYSIS_PROVENANCE_H
 
-#include "d2k/Analysis/MemoryRoots.h"
+#include "d2k/Analysis/DataFlow.h"
 
 namespace d2k::analysis {
 
-/// Kinds of product a term can go through; see the top of this file.
-enum class ProductClass : uint8_t { Mul, Mac, Wmma, MmaSync, Wgmma, Tcgen05 };
-
-/// A set of terms: bit `m` says that there is a term that went through exactly
-/// the product classes of the bit mask `m`.
-class Terms {
-public:
-  constexpr Terms() = default;
-  /// One load of an input, through no product.
-  static constexpr Terms input() { return Terms(1); }
-
-  bool empty() const { return bits == 0; }
-  Terms operator|(Terms other) const { return Terms(bits | other.bits); }
-  bool operator==(Terms other) const { return bits == other.bits; }
-  /// All products of a term of this and one of `other`, through `through` (a
-  /// mask of product classes) as well.
-  Terms times(Terms other, unsigned through) const;
-  /// Every term that went through Mul, now also as one through Mac.
-  Terms summed() const;
-  /// Whether some term went through `product`.
-  bool has(ProductClass product) const;
-  /// Product classes, as a mask, of the terms that compute a result and do not
-  /// go through `product`: dot products and other matrix instructions.
-  unsigned getRivalsOf(ProductClass product) const;
-  /// Whether all terms are plain copies of inputs.
-  bool isPlain() const { return bits == 1; }
-  /// Calls `fn` with the class mask of each term.
-  template <typename Fn>
-  void forEach(Fn fn) const {
-    for (uint64_t rest = bits; rest; rest &= rest - 1)
-      fn(unsigned(llvm::countr_zero(rest)));
-  }
-  /// "1 + mac + mma_sync*mul": for tests.
-  std::string toString() const;
-
-private:
-  constexpr explicit Terms(uint64_t bits) : bits(bits) {}
-  uint64_t bits = 0;
-};
-
 /// How a value reaches an output, in ascending order.
 enum class Reach : uint8_t { None, Control, May, Must };
-
-/// Whether a call changes nothing that an analysis looks at: printing,
-/// assertions, the device heap.
-bool isHarmlessCall(kern::CallOp call);
 
 /// One write to global memory.
 struct OutputStore {
@@ -109,8 +64,8 @@ struct OutputStore {
 
 class Provenance {
 public:
-  Provenance(const KernelIndex &index, const ConstantValues &constants,
-             const MemoryRoots &memory, llvm::ArrayRef<BlockId> order);
+  Provenance(const KernelIndex &index, const MemoryRoots &memory,
+             const DataFlow &flow);
 
   Terms getTerms(ValueId value) const { return values[value].terms; }
   bool isUnknown(ValueId value) const { return values[value].unknown; }
@@ -131,16 +86,21 @@ public:
   bool isReadUnknown(uint32_t access) const;
   /// How far what access number `access` writes reaches.
   Reach getWriteReach(uint32_t access) const;
+
   /// Whether access number `access` reads or writes memory that a parameter
   /// leads to.
-  bool isParameterMemory(uint32_t access) const;
+  bool isParameterMemory(uint32_t access) const {
+    return flow.isParameterMemory(access);
+  }
 
   llvm::ArrayRef<OutputStore> getOutputStores() const { return outputs; }
   /// Operations that may write any memory, outputs included: unknown calls and
   /// opaque operations that get an address.
-  llvm::ArrayRef<OpId> getUnknownWriters() const { return unknownWriters; }
+  llvm::ArrayRef<OpId> getUnknownWriters() const {
+    return flow.getUnknownWriters();
+  }
   /// Operations whose effect is not modelled at all, in the order of the text.
-  llvm::ArrayRef<OpId> getUnmodelled() const { return unmodelled; }
+  llvm::ArrayRef<OpId> getUnmodelled() const { return flow.getUnmodelled(); }
 
   /// Terms of the A and the B operand of a matrix product, read through
   /// descriptors and tensor memory where they are not registers.
@@ -161,80 +121,26 @@ private:
              unknown == other.unknown;
     }
   };
-  enum class Code : uint8_t {
-    Union,
-    Add,
-    LaneSum,
-    Mul,
-    Fma,
-    Div,
-    Select,
-    Product,
-    Load,
-    Store,
-    Copy,
-    Update,
-    Unknown,
-    Phi,
-    Condition
-  };
-  struct Span {
-    uint32_t begin = 0, size = 0;
-  };
-  /// One operation, compiled: which values and objects it combines and how.
-  struct Node {
-    Code code = Code::Union;
-    ProductClass product = ProductClass::Mul;
-    OpId op = kNone;
-    bool zeroA = false, zeroB = false;
-    bool readsInput = false, readsUnknown = false;
-    bool writesOutput = false, writesUnknown = false;
-    /// Values: A, B and the rest; addresses and other control operands.
-    Span a, b, c, control, old;
-    /// Objects read as A, as B, or copied from; objects written.
-    Span readA, readB, written;
-    ValueId result = kNone;
-    uint32_t numResults = 0;
-  };
-
-  void compile(llvm::ArrayRef<BlockId> order);
-  void compileOp(OpId op);
-  Span values_(llvm::ArrayRef<ValueId> list);
-  Span valuesOf(mlir::ValueRange range);
-  void addRead(Node &node, uint32_t access, bool asB = false);
-  void addWrite(Node &node, uint32_t access);
-  llvm::ArrayRef<uint32_t> get(Span span) const {
-    return llvm::ArrayRef(pool).slice(span.begin, span.size);
-  }
-  Span closeObjects(std::vector<uint32_t> &list);
-  Content uniteValues(Span span) const;
-  Content uniteObjects(Span span) const;
-  Content evaluate(const Node &node) const;
+  Content uniteValues(DataFlow::Span span) const;
+  Content uniteObjects(DataFlow::Span span) const;
+  Content evaluate(const DataFlow::Node &node) const;
   /// What memory holds after an atomic has put `content` there many times.
   static Content summedUp(Content content);
-  bool apply(const Node &node);
+  bool apply(const DataFlow::Node &node);
   bool raise(ValueId value, Reach to);
   bool raiseObject(ObjectId object, Reach to);
-  bool applyBackward(const Node &node);
+  bool applyBackward(const DataFlow::Node &node);
   void solve();
   void collectOutputs();
 
-  const KernelIndex &index;
-  const ConstantValues &constants;
   const MemoryRoots &memory;
-  std::vector<Node> nodes;
-  std::vector<uint32_t> pool;
+  const DataFlow &flow;
   std::vector<Content> values;
   std::vector<Reach> reach;
-  /// Objects of MemoryRoots, then per space: what unknown addresses wrote, and
-  /// everything.
+  /// By cell of the data flow.
   std::vector<Content> memoryContent;
   std::vector<Reach> memoryReach;
-  /// Node of each operation, kNone when it has none.
-  std::vector<uint32_t> nodeOf;
   std::vector<OutputStore> outputs;
-  std::vector<OpId> unknownWriters, unmodelled;
-  std::vector<uint32_t> scratchA, scratchB, scratchWritten;
 };
 
 } // namespace d2k::analysis

@@ -9,7 +9,7 @@
 namespace d2k::analysis {
 
 /// Registers test-constants, test-loops, test-linear-forms, test-memory-roots,
-/// test-uniformity, test-provenance and test-main-region.
+/// test-uniformity, test-provenance, test-residue and test-main-region.
 void registerTestPasses();
 
 } // namespace d2k::analysis

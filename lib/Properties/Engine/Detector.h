@@ -9,8 +9,10 @@
 //   - what it works on comes from an input,
 //   - its result reaches an output as data, and
 //   - the output is not made in a rival way: no store of the kernel writes a
-//     dot product or matrix product that goes another way, nothing overwrites
-//     the result, nothing that is not modelled can write an output.
+//     dot product or matrix product that goes another way, or (where matrix
+//     products are claimed) what is worked out of many input words without
+//     them; nothing overwrites the result, nothing that is not modelled can
+//     write an output.
 // What plainly fails one of the first three is a near miss; whatever is unsure
 // is undecided. Judgements never claim more than that.
 

@@ -137,14 +137,18 @@ Judgement Detector::judgeSoleWay(ProductClass product) {
     Judgement world = judgeModelled();
     if (!world.isProved())
       return world;
-    llvm::SmallVector<OpId, 4> rivals, unsure;
+    llvm::SmallVector<OpId, 4> rivals, unsure, beside;
     unsigned classes = 0;
+    bool isMatrix = product >= ProductClass::Wmma;
     for (const OutputStore &store : provenance.getOutputStores()) {
       if (unsigned other = store.terms.getRivalsOf(product)) {
         rivals.push_back(store.op);
         classes |= other;
       } else if (store.unknown) {
         unsure.push_back(store.op);
+      } else if (isMatrix && kernel.getResidue().getWritten(store.op) ==
+                                 Residue::Kind::Mixed) {
+        beside.push_back(store.op);
       }
     }
     if (!rivals.empty())
@@ -152,6 +156,12 @@ Judgement Detector::judgeSoleWay(ProductClass product) {
                                       " writes " + nameOf(classes) +
                                       " that does not go through it",
                                   kProfile, rivals);
+    if (!beside.empty())
+      return Judgement::undecided(
+          "may have a rival: " + describe(beside) +
+              " writes what is worked out of many input values even if every "
+              "matrix product is zero",
+          kProfile, beside);
     if (!unsure.empty())
       return Judgement::undecided(
           "may have a rival: what " + describe(unsure) +
