@@ -12,6 +12,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 
 namespace {
@@ -25,9 +26,24 @@ constexpr int kThreads = 512;
 constexpr int kVector = 8;
 constexpr int kKept = 2;
 
-struct alignas(16) Vector {
+/// The four pairs of a 16-byte vector. Through uint4, because the compiler
+/// copies a structure of pairs pair by pair.
+struct Vector {
   __nv_bfloat162 pairs[kVector / 2];
 };
+
+__device__ Vector load(const Bf16 *from) {
+  uint4 words = *reinterpret_cast<const uint4 *>(from);
+  Vector vector;
+  memcpy(&vector, &words, sizeof(vector));
+  return vector;
+}
+
+__device__ void store(Bf16 *to, const Vector &vector) {
+  uint4 words;
+  memcpy(&words, &vector, sizeof(words));
+  *reinterpret_cast<uint4 *>(to) = words;
+}
 
 /// r = sum + res; y = r * rsqrt(mean(r*r) + eps) * w. A block a token. Longer
 /// rows than a block keeps in registers are read back from r.
@@ -38,9 +54,7 @@ __global__ void __launch_bounds__(kThreads)
   Vector kept[kKept];
   float squares = 0;
   auto add = [&](int i) {
-    Vector a = *reinterpret_cast<const Vector *>(sum + base + i);
-    Vector b = *reinterpret_cast<const Vector *>(res + base + i);
-    Vector result;
+    Vector a = load(sum + base + i), b = load(res + base + i), result;
     for (int j = 0; j < kVector / 2; ++j) {
       float2 u = __bfloat1622float2(a.pairs[j]);
       float2 v = __bfloat1622float2(b.pairs[j]);
@@ -48,7 +62,7 @@ __global__ void __launch_bounds__(kThreads)
       float2 rounded = __bfloat1622float2(result.pairs[j]);
       squares += rounded.x * rounded.x + rounded.y * rounded.y;
     }
-    *reinterpret_cast<Vector *>(r + base + i) = result;
+    store(r + base + i, result);
     return result;
   };
   constexpr int kStep = kThreads * kVector;
@@ -72,21 +86,21 @@ __global__ void __launch_bounds__(kThreads)
   float factor = rsqrtf(total / float(hidden) + eps);
 
   auto normalise = [&](int i, const Vector &values) {
-    Vector weights = *reinterpret_cast<const Vector *>(w + i), result;
+    Vector weights = load(w + i), result;
     for (int j = 0; j < kVector / 2; ++j) {
       float2 value = __bfloat1622float2(values.pairs[j]);
       float2 weight = __bfloat1622float2(weights.pairs[j]);
       result.pairs[j] = __floats2bfloat162_rn(value.x * factor * weight.x,
                                               value.y * factor * weight.y);
     }
-    *reinterpret_cast<Vector *>(y + base + i) = result;
+    store(y + base + i, result);
   };
 #pragma unroll
   for (int k = 0; k < kKept; ++k)
     if (first + k * kStep < hidden)
       normalise(first + k * kStep, kept[k]);
   for (int i = first + kKept * kStep; i < hidden; i += kStep)
-    normalise(i, *reinterpret_cast<const Vector *>(r + base + i));
+    normalise(i, load(r + base + i));
 }
 
 /// The communicator of each rank of this process.

@@ -13,6 +13,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
+#include <cstring>
+
 namespace {
 
 using Bf16 = __nv_bfloat16;
@@ -21,13 +23,23 @@ constexpr int kGroup = D2K_RMSNORM_RESIDUAL_FP8_G;
 /// Elements of a 16-byte vector.
 constexpr int kVector = 8;
 
-/// 16 bytes of bf16.
-struct alignas(16) Vector {
+/// The four pairs of a 16-byte vector. Through uint4, because the compiler
+/// copies a structure of pairs pair by pair.
+struct Vector {
   __nv_bfloat162 pairs[kVector / 2];
 };
 
 __device__ Vector load(const Bf16 *from) {
-  return *reinterpret_cast<const Vector *>(from);
+  uint4 words = *reinterpret_cast<const uint4 *>(from);
+  Vector vector;
+  memcpy(&vector, &words, sizeof(vector));
+  return vector;
+}
+
+__device__ void store(Bf16 *to, const Vector &vector) {
+  uint4 words;
+  memcpy(&words, &vector, sizeof(words));
+  *reinterpret_cast<uint4 *>(to) = words;
 }
 
 constexpr int kAddThreads = 256;
@@ -48,7 +60,7 @@ __global__ void __launch_bounds__(kAddThreads)
       float2 rounded = __bfloat1622float2(sum.pairs[j]);
       squares += rounded.x * rounded.x + rounded.y * rounded.y;
     }
-    *reinterpret_cast<Vector *>(r + base + i) = sum;
+    store(r + base + i, sum);
   }
   __shared__ float partial[kAddThreads / 32];
   for (int step = 16; step; step /= 2)
