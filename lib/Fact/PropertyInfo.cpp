@@ -27,6 +27,10 @@ bool PropertyInfo::isDecidedAt(Tier tier) const {
   return decidingTiers.contains(tier == Tier::PtxClang ? Tier::Ptx : tier);
 }
 
+bool PropertyInfo::isDetectedAt(Tier tier) const {
+  return detectorTiers.contains(tier == Tier::PtxClang ? Tier::Ptx : tier);
+}
+
 bool PropertyInfo::agree(const AttributeMap &a, const AttributeMap &b) const {
   for (const auto &[name, value] : a) {
     auto other = b.find(name);

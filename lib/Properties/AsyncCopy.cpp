@@ -76,7 +76,7 @@ Property makeAsyncCopy() {
        "bytes of one copy: of one thread for cp_async (4, 8, 16), of the whole "
        "copy for bulk when constant; not known for tma_tensor"}};
   info.decidingTiers = {Tier::Ptx, Tier::Sass};
-  info.detectorTiers = {Tier::Ptx};
+  info.detectorTiers = {Tier::Ptx, Tier::Sass};
   return {info, detect};
 }
 } // namespace d2k::properties

@@ -81,7 +81,7 @@ Property makeMatrixFragmentAccess() {
        {},
        "each 8x8 matrix is transposed on the way"}};
   info.decidingTiers = {Tier::Ptx, Tier::Sass};
-  info.detectorTiers = {Tier::Ptx};
+  info.detectorTiers = {Tier::Ptx, Tier::Sass};
   return {info, detect};
 }
 } // namespace d2k::properties

@@ -77,7 +77,7 @@ Property makePackedMath() {
                       {"f16x2", "bf16x2", "f32x2"},
                       "type of the pair"}};
   info.decidingTiers = {Tier::Ptx, Tier::Sass};
-  info.detectorTiers = {Tier::Ptx};
+  info.detectorTiers = {Tier::Ptx, Tier::Sass};
   return {info, detect};
 }
 } // namespace d2k::properties

@@ -232,7 +232,7 @@ Property makeRegisterReallocation() {
       {"decrease", AttrType::Integer, {}, "registers left to the giving role"},
       {"increase", AttrType::Integer, {}, "registers of the taking role"}};
   info.decidingTiers = {Tier::Ptx, Tier::Sass};
-  info.detectorTiers = {Tier::Ptx};
+  info.detectorTiers = {Tier::Ptx, Tier::Sass};
   return {info, detect};
 }
 } // namespace d2k::properties

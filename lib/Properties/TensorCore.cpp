@@ -200,7 +200,7 @@ Property makeTensorCore() {
        {},
        "blocks that share one product; tcgen05 only"}};
   info.decidingTiers = {Tier::Ptx, Tier::Sass};
-  info.detectorTiers = {Tier::Ptx};
+  info.detectorTiers = {Tier::Ptx, Tier::Sass};
   return {info, detect};
 }
 } // namespace d2k::properties

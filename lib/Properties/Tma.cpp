@@ -266,7 +266,7 @@ Property makeTma() {
        {"none", "32", "64", "128"},
        "bytes of the swizzle pattern, from the host's encode call"}};
   info.decidingTiers = {Tier::Source, Tier::Ptx, Tier::Sass};
-  info.detectorTiers = {Tier::Ptx};
+  info.detectorTiers = {Tier::Ptx, Tier::Sass};
   return {info, detect};
 }
 } // namespace d2k::properties

@@ -164,7 +164,7 @@ Property makeVectorGlobalAccess() {
        "main region, or in the kernel when the main region has none; not known "
        "when it depends on trip counts that are not constant"}};
   info.decidingTiers = {Tier::Sass, Tier::Ptx};
-  info.detectorTiers = {Tier::Ptx};
+  info.detectorTiers = {Tier::Ptx, Tier::Sass};
   return {info, detect};
 }
 } // namespace d2k::properties

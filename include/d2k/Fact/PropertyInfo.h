@@ -67,6 +67,9 @@ struct PropertyInfo {
   /// Whether a fact proved at \p tier counts; Clang's PTX decides what PTX
   /// decides.
   bool isDecidedAt(Tier tier) const;
+  /// Whether this version has a detector for \p tier; that of PTX reads Clang's
+  /// PTX too.
+  bool isDetectedAt(Tier tier) const;
   /// Whether facts with attributes \p a and \p b, read at two tiers, are one:
   /// what both know is equal, but for `perTier`.
   bool agree(const AttributeMap &a, const AttributeMap &b) const;

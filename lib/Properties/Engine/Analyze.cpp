@@ -67,6 +67,8 @@ properties::analyzeModule(mlir::ModuleOp module, const Options &options,
         numOps += block.getOperations().size();
     if (options.maxOperations != 0 && numOps > options.maxOperations) {
       for (const Property &property : getProperties()) {
+        if (!property.info.isDetectedAt(options.tier))
+          continue;
         Undecided entry;
         entry.property = property.info.id;
         entry.reason = "the kernel has " + std::to_string(numOps) +
@@ -84,6 +86,8 @@ properties::analyzeModule(mlir::ModuleOp module, const Options &options,
     if (kernel.getProvenance().getUnmodelled().empty())
       facts.completeTiers.insert(options.tier);
     for (const Property &property : getProperties()) {
+      if (!property.info.isDetectedAt(options.tier))
+        continue;
       property.detect(detector);
       detector.finish(property.info.id, facts);
     }

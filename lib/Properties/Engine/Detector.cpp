@@ -213,6 +213,12 @@ void Detector::addKernelFact(AttributeMap attributes) {
   found.facts.push_back(std::move(fact));
 }
 
+void Detector::addKernelUndecided(std::string sentence,
+                                  std::string wouldDecide) {
+  addUndecided(std::move(sentence), std::move(wouldDecide), {});
+  found.undecided.back().where.push_back(getPlace(getFunc().getLoc()));
+}
+
 void Detector::add(const Judgement &judgement, OpId op) {
   std::string key =
       std::to_string(unsigned(judgement.verdict)) + judgement.reason;

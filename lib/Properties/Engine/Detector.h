@@ -120,6 +120,8 @@ public:
   void addFact(AttributeMap attributes, OpId at, llvm::ArrayRef<OpId> where);
   /// A fact about the kernel as a whole.
   void addKernelFact(AttributeMap attributes);
+  /// An undecided claim about the kernel as a whole.
+  void addKernelUndecided(std::string sentence, std::string wouldDecide);
   /// A near miss or undecided claim about `op`: the sentence is the
   /// instruction and its lines, then `judgement.reason`. Claims with the same
   /// reason become one.

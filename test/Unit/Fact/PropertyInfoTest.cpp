@@ -80,7 +80,7 @@ TEST(Vocabulary, RowsAreWellFormed) {
     }
   }
   const char *expected[] = {"smem_tiling", "async_pipeline", "kernel_count",
-                            "local_spills", "reduction_scheme"};
+                            "loop_unrolling", "reduction_scheme"};
   for (const char *id : expected)
     EXPECT_TRUE(ids.count(id)) << id;
 }

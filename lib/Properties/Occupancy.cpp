@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// occupancy: how many blocks of the kernel an SM holds at once. Registers and
+// static shared memory are in the machine code; the block's size and dynamic
+// shared memory belong to the launch, and without them nothing is claimed.
+
+#include "Engine/Detector.h"
+
+#include "d2k/Analysis/Occupancy.h"
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+
+static void detect(Detector &detector) {
+  kern::FuncOp func = detector.getFunc();
+  auto module = func->getParentOfType<mlir::ModuleOp>();
+  auto target = module->getAttrOfType<mlir::StringAttr>("kern.target");
+  std::optional<SmLimits> limits =
+      getSmLimits(target ? target.getValue() : llvm::StringRef());
+  if (!limits)
+    return detector.addKernelUndecided(
+        "the limits of an SM of " +
+            (target ? target.getValue().str() : "an unknown target") +
+            " are not known",
+        "a target from sm_80 to sm_121");
+  std::optional<int64_t> registers = func.getDirective("kern.registers");
+  std::optional<int64_t> fixedShared = func.getDirective("kern.static_shared");
+  if (!registers || !fixedShared)
+    return detector.addKernelUndecided(
+        "the machine code does not say how many registers and how much shared "
+        "memory the kernel has",
+        "the cubin, instead of its disassembly");
+
+  std::optional<int64_t> threads = func.getDirective("kern.launch_threads");
+  if (auto required = func.getDirective3("kern.reqntid"))
+    threads = (*required)[0] * (*required)[1] * (*required)[2];
+  std::optional<int64_t> dynamic =
+      func.getDirective("kern.launch_dynamic_shared");
+  if (!threads || !dynamic || *threads < 1 || *threads > 1024) {
+    // What the registers alone allow is true of every launch.
+    Occupancy warps = computeOccupancy(*limits, {32, *registers, 0});
+    int64_t most = warps.limiter == OccupancyLimiter::Registers ? warps.blocks
+                                                                : limits->warps;
+    return detector.addKernelUndecided(
+        std::string(threads   ? "the dynamic shared memory of the launch is"
+                    : dynamic ? "the block's size is"
+                              : "the block's size and dynamic shared memory of "
+                                "the launch are") +
+            " not known; its " + std::to_string(*registers) +
+            " registers a thread allow " +
+            (most < limits->warps ? "at most " + std::to_string(most) + " of "
+                                  : "all ") +
+            std::to_string(limits->warps) + " warps",
+        "the launch's configuration, from host code or a profile");
+  }
+  Occupancy occupancy = computeOccupancy(
+      *limits, {*threads, *registers, *fixedShared + *dynamic});
+  AttributeMap attributes;
+  attributes["blocks"] = occupancy.blocks;
+  attributes["limiter"] = std::string(getLimiterName(occupancy.limiter));
+  attributes["registers"] = *registers;
+  attributes["shared_bytes"] = *fixedShared + *dynamic;
+  detector.addKernelFact(std::move(attributes));
+}
+
+namespace d2k::properties {
+Property makeOccupancy() {
+  PropertyInfo info;
+  info.id = "occupancy";
+  info.group = 'C';
+  info.summary = "the resident blocks of a multiprocessor are known, under the "
+                 "largest carve-out of shared memory";
+  info.attributes = {
+      {"blocks", AttrType::Integer, {}, "resident blocks"},
+      {"limiter",
+       AttrType::String,
+       {"registers", "shared", "threads", "blocks"},
+       "what allows no more"},
+      {"registers", AttrType::Integer, {}, "registers of a thread"},
+      {"shared_bytes",
+       AttrType::Integer,
+       {},
+       "shared memory of a block, static and dynamic"}};
+  info.decidingTiers = {Tier::Sass};
+  info.detectorTiers = {Tier::Sass};
+  return {info, detect};
+}
+} // namespace d2k::properties
