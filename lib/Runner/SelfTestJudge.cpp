@@ -211,7 +211,8 @@ std::vector<SelfTestCheck> runner::judgeClocks(const json::Value &figures) {
     std::string state = text(entry, "state");
     double hidden = (1 - part) * number(entry, "outside_ns");
     // What hides in the cost of a launch cannot be seen from outside.
-    bool isVisible = isHonest || hidden > 10000;
+    bool isVisible =
+        isHonest || hidden * number(entry, "calls_per_sample") > 10000;
     std::optional<bool> passed;
     if (isVisible)
       passed = state == (isHonest ? "valid" : "invalid");

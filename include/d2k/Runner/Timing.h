@@ -77,18 +77,23 @@ struct SampleRecord {
   std::vector<std::string> problems;
 };
 
-/// Calls without measurement between, to be timed from outside.
+/// Rounds without measurement between, to be timed from outside. Each is like a
+/// sample: the GPU spins, reads the flush buffer, and runs calls back to back.
 struct BatchRequest {
-  unsigned calls = 0;
+  unsigned rounds = 0;
+  unsigned callsPerRound = 1;
   /// The sets in turn.
   std::vector<unsigned> sets;
-  /// What each round does: read the flush buffer, call, or both.
+  /// How long the GPU spins while the host enqueues a round.
+  uint64_t spinNs = 0;
+  /// What a round does after that: read the flush buffer, call, or both.
   bool flush = true;
   bool call = true;
 };
 
 struct BatchRecord {
-  /// Mean of clock A over the calls; 0 without calls.
+  /// Mean of clock A over the rounds, divided by the calls of a round; 0
+  /// without calls.
   double spanNsPerCall = 0;
 };
 
@@ -145,8 +150,10 @@ struct TimingConfig {
   /// Length of a batch for clock D in seconds; 0 leaves clock D out, which
   /// only a trusted source may.
   double batchSeconds = 0.05;
-  /// What a launch that the GPU waits for may add to clock D.
+  /// What lies between the flush and the calls of a round, by clock D.
   double launchOverheadNs = 4000;
+  /// What the host may take to enqueue a launch of a batch.
+  double enqueueNs = 12000;
   /// Estimate of what the preparation of a sample takes on the GPU.
   double flushNs = 60000;
   /// Part of the samples that may be throttled for heat or power supply.

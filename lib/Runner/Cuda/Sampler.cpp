@@ -407,36 +407,37 @@ Result<BatchRecord> Sampler::batch(const BatchRequest &request) {
               rank.operations->barrier(signal, unsigned(ranks.size()), epoch);
           !met)
         return met;
-    for (unsigned i = 0; i != request.calls; ++i) {
-      if (request.flush)
-        if (Result<void> flushed =
-                rank.operations->readFlush(rank.flush, rank.flushBytes);
-            !flushed)
-          return flushed;
-      if (request.call)
-        if (Result<void> called =
-                call(rank, request.sets[i % request.sets.size()]);
-            !called)
-          return called;
+    size_t next = 0;
+    for (unsigned round = 0; round != request.rounds; ++round) {
+      Result<void> enqueued;
+      if (request.spinNs > 0)
+        enqueued = rank.operations->spin(request.spinNs);
+      if (enqueued && request.flush)
+        enqueued = rank.operations->readFlush(rank.flush, rank.flushBytes);
+      for (unsigned i = 0; request.call && i != request.callsPerRound; ++i)
+        if (enqueued)
+          enqueued = call(rank, request.sets[next++ % request.sets.size()]);
+      if (!enqueued)
+        return enqueued;
     }
     return synchronize();
   });
   if (!done)
     return forwardFailure(std::move(done));
-  size_t harness =
-      (request.flush ? request.calls : 0) + (ranks.size() > 1 ? 1 : 0);
+  size_t harness = (request.flush ? request.rounds : 0) +
+                   (request.spinNs > 0 ? request.rounds : 0) +
+                   (ranks.size() > 1 ? 1 : 0);
   Result<std::vector<Activity>> ran = takeActivities(harness);
   if (!ran)
     return forwardFailure(std::move(ran));
   BatchRecord record;
+  if (!request.call || request.rounds == 0 || request.callsPerRound == 0)
+    return record;
   for (std::unique_ptr<Rank> &rank : ranks) {
     ActivityList own = selectDevice(*ran, uint32_t(rank->target.device));
-    std::erase_if(own, [](const Activity *activity) {
-      return activity->name == kBarrier;
-    });
-    if (request.call && request.calls > 0)
-      record.spanNsPerCall = std::max(
-          record.spanNsPerCall, getMeanSpan(own, request.calls, request.flush));
+    double span = getMeanRoundSpan(own, request.rounds, request.flush);
+    record.spanNsPerCall =
+        std::max(record.spanNsPerCall, span / request.callsPerRound);
   }
   return record;
 }

@@ -57,17 +57,28 @@ double runner::getSpan(std::span<const Activity *const> activities) {
   return last > first ? double(last - first) : 0;
 }
 
-double runner::getMeanSpan(std::span<const Activity *const> activities,
-                           unsigned calls, bool flush) {
-  if (!flush)
-    return getSpan(activities) / calls;
+double runner::getMeanRoundSpan(std::span<const Activity *const> activities,
+                                unsigned rounds, bool flush) {
+  if (!flush) {
+    ActivityList calls;
+    for (const Activity *activity : activities)
+      if (!isHarness(*activity))
+        calls.push_back(activity);
+    return getSpan(calls) / rounds;
+  }
   double sum = 0;
   size_t begin = 0;
   for (size_t i = 0; i <= activities.size(); ++i) {
-    if (i != activities.size() && activities[i]->name != kReadFlush)
+    bool isEnd = i == activities.size();
+    if (!isEnd && activities[i]->name != kReadFlush)
       continue;
-    sum += getSpan(activities.subspan(begin, i - begin));
+    // The spin stands right before the flush, if there is one.
+    bool hasSpin = !isEnd && i > begin && activities[i - 1]->name == kSpin;
+    size_t length = i - begin - (hasSpin ? 1 : 0);
+    // Before the first flush is no round, but perhaps a barrier.
+    if (begin != 0)
+      sum += getSpan(activities.subspan(begin, length));
     begin = i + 1;
   }
-  return sum / calls;
+  return sum / rounds;
 }

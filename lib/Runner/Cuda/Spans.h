@@ -41,10 +41,11 @@ bool stripHarness(ActivityList &activities,
 /// From the first start to the last end in nanoseconds; 0 of nothing.
 double getSpan(std::span<const Activity *const> activities);
 
-/// The mean over \p calls of the span of what ran between two flushes;
-/// without \p flush, the span of everything divided by the calls.
-double getMeanSpan(std::span<const Activity *const> activities, unsigned calls,
-                   bool flush);
+/// The mean span of the calls of \p rounds rounds: what ran between two flushes
+/// without the spin before the next; without \p flush, of everything that is
+/// not ours. Our names hide nothing else.
+double getMeanRoundSpan(std::span<const Activity *const> activities,
+                        unsigned rounds, bool flush);
 
 } // namespace d2k::runner
 

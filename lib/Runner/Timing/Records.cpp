@@ -122,21 +122,35 @@ Result<SampleRequest> runner::sampleRequestFromJson(json::Cursor cursor) {
 }
 
 Result<BatchRequest> runner::batchRequestFromJson(json::Cursor cursor) {
-  Result<unsigned> calls = readCount(cursor, "calls");
-  if (!calls)
-    return forwardFailure(std::move(calls));
+  BatchRequest request;
   Result<std::vector<unsigned>> sets = readCounts(cursor, "sets");
   if (!sets)
     return forwardFailure(std::move(sets));
   if (sets->empty())
     return cursor.at("sets").fail("a batch has at least one input set");
-  Result<bool> flush = cursor.getBoolean("flush");
-  if (!flush)
-    return forwardFailure(std::move(flush));
-  Result<bool> call = cursor.getBoolean("call");
-  if (!call)
-    return forwardFailure(std::move(call));
-  return BatchRequest{*calls, std::move(*sets), *flush, *call};
+  request.sets = std::move(*sets);
+  const std::pair<const char *, unsigned BatchRequest::*> counts[] = {
+      {"rounds", &BatchRequest::rounds},
+      {"calls_per_round", &BatchRequest::callsPerRound}};
+  for (auto [name, member] : counts) {
+    Result<unsigned> count = readCount(cursor, name);
+    if (!count)
+      return forwardFailure(std::move(count));
+    request.*member = *count;
+  }
+  Result<double> spin = readTime(cursor, "spin_ns");
+  if (!spin)
+    return forwardFailure(std::move(spin));
+  request.spinNs = uint64_t(*spin);
+  const std::pair<const char *, bool BatchRequest::*> switches[] = {
+      {"flush", &BatchRequest::flush}, {"call", &BatchRequest::call}};
+  for (auto [name, member] : switches) {
+    Result<bool> isOn = cursor.getBoolean(name);
+    if (!isOn)
+      return forwardFailure(std::move(isOn));
+    request.*member = *isOn;
+  }
+  return request;
 }
 
 Result<BatchRecord> runner::batchRecordFromJson(json::Cursor cursor) {
@@ -260,8 +274,10 @@ json::Value runner::toJson(const SampleRecord &record) {
 }
 
 json::Value runner::toJson(const BatchRequest &request) {
-  return json::Object{{"calls", int64_t(request.calls)},
+  return json::Object{{"rounds", int64_t(request.rounds)},
+                      {"calls_per_round", int64_t(request.callsPerRound)},
                       {"sets", toArray(request.sets)},
+                      {"spin_ns", int64_t(request.spinNs)},
                       {"flush", request.flush},
                       {"call", request.call}};
 }

@@ -95,6 +95,7 @@ TEST(SelfTestJudge, Clocks) {
   auto judge = [](const char *part, const char *state, const char *outside) {
     return answers(
         judgeClocks(parse(R"({"cases": [{"program": "copy", "inside_ns": 1,)"
+                          R"( "calls_per_sample": 1,)"
                           R"( "reported_part": )" +
                           std::string(part) + R"(, "state": ")" + state +
                           R"(", "outside_ns": )" + outside + "}]}")));

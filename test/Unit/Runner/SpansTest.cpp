@@ -76,14 +76,22 @@ TEST(Spans, DevicesAreApart) {
 
 TEST(Spans, BatchesAreSplitAtFlushes) {
   std::vector<Activity> activities = {
-      run(kReadFlush, 0, 50),    run("gemm", 51, 61),
-      run(kReadFlush, 65, 115),  run("gemm", 116, 130),
-      run("epilogue", 131, 136), run(kReadFlush, 140, 190),
+      run(kBarrier, 0, 5),     run(kSpin, 5, 10),
+      run(kReadFlush, 10, 50), run("gemm", 51, 61),
+      run(kSpin, 62, 64),      run(kReadFlush, 65, 115),
+      run("gemm", 116, 130),   run("epilogue", 131, 136),
+      run(kSpin, 137, 139),    run(kReadFlush, 140, 190),
       run("gemm", 191, 200)};
   ActivityList list = selectDevice(activities, 0);
   // Spans of 10, 20 and 9.
-  EXPECT_DOUBLE_EQ(getMeanSpan(list, 3, /*flush=*/true), 13);
-  EXPECT_DOUBLE_EQ(getMeanSpan(list, 4, /*flush=*/false), 50);
+  EXPECT_DOUBLE_EQ(getMeanRoundSpan(list, 3, /*flush=*/true), 13);
+  // From 51 to 200 without our kernels.
+  EXPECT_DOUBLE_EQ(getMeanRoundSpan(list, 1, /*flush=*/false), 149);
+  // A spin of the submission's own, in the middle of its call, counts.
+  activities[7].name = kSpin;
+  activities[8].name = "tail";
+  EXPECT_DOUBLE_EQ(getMeanRoundSpan(list, 3, /*flush=*/true),
+                   (10 + (139 - 116) + 9) / 3.0);
 }
 
 TEST(Spans, HarnessByKindAndName) {
