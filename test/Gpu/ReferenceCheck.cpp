@@ -240,8 +240,8 @@ void checkGemm(int64_t m, int64_t n, int64_t k) {
       wrong += tile >= tiles - 2 ? value != whole[size_t(i * n + j)]
                                  : !std::isnan(value);
     }
-  report(wrong == 0, name + "tiles alone: " + std::to_string(wrong) +
-                         " elements wrong");
+  report(wrong == 0,
+         name + "tiles alone: " + std::to_string(wrong) + " elements wrong");
 }
 
 void checkRmsnorm(int64_t t, int64_t h, float scale) {

@@ -41,8 +41,8 @@ struct Library {
 class TaskCheck {
 public:
   TaskCheck(const CudaDriver &driver, task::Task task, std::string reference)
-      : driver(driver), task(std::move(task)),
-        reference(std::move(reference)) {}
+      : driver(driver), task(std::move(task)), reference(std::move(reference)) {
+  }
 
   int run(std::vector<Library> &libraries);
 
@@ -99,15 +99,14 @@ Result<void> TaskCheck::openDevices() {
     CUdevice device = int(rank) < devices ? int(rank) : 0;
     CUcontext context = nullptr;
     CUstream stream = nullptr;
-    Result<void> done =
-        driver.check(driver.cuDevicePrimaryCtxRetain(&context, device),
-                     "open the device");
+    Result<void> done = driver.check(
+        driver.cuDevicePrimaryCtxRetain(&context, device), "open the device");
     if (done)
       done = driver.check(driver.cuCtxSetCurrent(context), "use the device");
     if (done)
-      done = driver.check(
-          driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
-          "create a stream");
+      done =
+          driver.check(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+                       "create a stream");
     if (!done)
       return done;
     contexts.push_back(context);
@@ -258,8 +257,8 @@ Result<void> TaskCheck::checkTrivialOutputs(OracleWorkload &oracle,
     Result<Judgement> judgement = oracle.judge(0, std::nullopt);
     if (!judgement)
       return forwardFailure(std::move(judgement));
-    report(!judgement->passed, workload.id + " rejects " + kind.name + ": " +
-                                   describe(*judgement));
+    report(!judgement->passed,
+           workload.id + " rejects " + kind.name + ": " + describe(*judgement));
   }
   return {};
 }

@@ -43,9 +43,9 @@ static T *asPointer(CUdeviceptr address) {
   return reinterpret_cast<T *>(static_cast<uintptr_t>(address));
 }
 
-Result<std::unique_ptr<DeviceOps>>
-DeviceOps::create(const CudaDriver &driver, CUcontext context,
-                  CUstream stream) {
+Result<std::unique_ptr<DeviceOps>> DeviceOps::create(const CudaDriver &driver,
+                                                     CUcontext context,
+                                                     CUstream stream) {
   std::unique_ptr<DeviceOps> ops(new DeviceOps(driver, context, stream));
   if (Result<void> loaded = ops->load(); !loaded)
     return forwardFailure(std::move(loaded));
@@ -74,10 +74,10 @@ Result<void> DeviceOps::load() {
   if (done)
     done = check(driver.cuCtxGetDevice(&device), "ask for the device");
   if (done)
-    done = check(driver.cuDeviceGetAttribute(
-                     &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-                     device),
-                 "count the multiprocessors");
+    done = check(
+        driver.cuDeviceGetAttribute(
+            &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+        "count the multiprocessors");
   if (done)
     done = check(driver.cuMemAlloc(&result, kResultBytes),
                  "allocate memory for results");
@@ -98,8 +98,8 @@ Result<void> DeviceOps::launch(unsigned index, const void *job, int64_t items) {
       driver.check(driver.cuCtxSetCurrent(context), "use the device");
   if (!current || items <= 0)
     return current;
-  unsigned blocks = unsigned(
-      std::min<int64_t>((items + kThreads - 1) / kThreads, maxBlocks));
+  unsigned blocks =
+      unsigned(std::min<int64_t>((items + kThreads - 1) / kThreads, maxBlocks));
   // One item is work for one thread: barriers and clocks count on it.
   unsigned threads = items == 1 ? 1 : kThreads;
   void *parameters[] = {const_cast<void *>(job)};

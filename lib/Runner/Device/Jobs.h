@@ -31,8 +31,8 @@ D2K_HOST_DEVICE inline int64_t getElementsPerItem(task::DType type) {
 /// Draws the elements of item \p item.
 D2K_HOST_DEVICE inline void fillItem(const FillJob &job, int64_t item) {
   int64_t elements = getElementsPerItem(job.spec.type);
-  for (int64_t i = item * elements;
-       i < (item + 1) * elements && i < job.count; ++i)
+  for (int64_t i = item * elements; i < (item + 1) * elements && i < job.count;
+       ++i)
     task::storeElement(job.spec.type, job.data, i,
                        task::drawElement(job.spec, job.seed, i));
 }
@@ -47,8 +47,7 @@ D2K_HOST_DEVICE inline void perturbItem(const PerturbJob &job, int64_t line) {
   // Stream 3: the streams below it draw elements.
   if (task::drawBits(job.fill.seed, 3, uint64_t(line)) % job.every != 0)
     return;
-  int64_t elements =
-      kLineBytes * 8 / task::getElementBits(job.fill.spec.type);
+  int64_t elements = kLineBytes * 8 / task::getElementBits(job.fill.spec.type);
   for (int64_t i = line * elements;
        i < (line + 1) * elements && i < job.fill.count; ++i)
     task::storeElement(job.fill.spec.type, job.fill.data, i,
@@ -252,7 +251,8 @@ D2K_HOST_DEVICE inline ElementReport judgeElement(const CompareJob &job,
     break;
   }
   }
-  report.fails = report.fails || (!report.isFinite && task::isFloating(job.type));
+  report.fails =
+      report.fails || (!report.isFinite && task::isFloating(job.type));
   report.error = fabs(report.got - exact);
   if (job.working)
     report.errorWorking = fabs(job.working[index] - exact);
@@ -264,9 +264,8 @@ D2K_HOST_DEVICE inline ElementReport judgeElement(const CompareJob &job,
 }
 
 /// Adds what became of the element \p index to \p result.
-D2K_HOST_DEVICE inline void addReport(CompareResult &result,
-                                      const ElementReport &report,
-                                      int64_t index) {
+D2K_HOST_DEVICE inline void
+addReport(CompareResult &result, const ElementReport &report, int64_t index) {
   ++result.compared;
   if (report.fails) {
     ++result.failed;

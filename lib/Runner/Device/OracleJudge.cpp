@@ -93,8 +93,8 @@ Result<void> OracleWorkload::allocateExpected() {
     uint64_t count = uint64_t(rows) * uint64_t(columns);
     ToleranceRule rule =
         config.task->tolerance.at(config.task->outputs[i].name).rule;
-    bool needsWorking = rule == ToleranceRule::Product ||
-                        rule == ToleranceRule::ReferenceError;
+    bool needsWorking =
+        rule == ToleranceRule::Product || rule == ToleranceRule::ReferenceError;
     ExpectedArrays output;
     auto make = [&](CUdeviceptr &address, uint64_t bytes) -> Result<void> {
       Result<CUdeviceptr> made = allocate(0, std::max<uint64_t>(bytes, 8));
@@ -140,8 +140,8 @@ Result<void> OracleWorkload::computeExpected(unsigned set, CUdeviceptr tiles,
                           asPointer<float>(expected[i].magnitude)};
   request.tiles = asPointer<const int64_t>(tiles);
   request.tile_count = tileCount;
-  Result<void> done =
-      driver.check(driver.cuCtxSetCurrent(config.contexts[0]), "use the device");
+  Result<void> done = driver.check(driver.cuCtxSetCurrent(config.contexts[0]),
+                                   "use the device");
   if (!done)
     return done;
   int error = reference->compute(blocks->front().getData(), &request,
@@ -167,9 +167,8 @@ Result<std::vector<int64_t>> OracleWorkload::chooseTiles(uint64_t seed) {
   }
   int64_t wanted = std::min<int64_t>(
       int64_t(inner.size()),
-      std::max<int64_t>(kMinSample,
-                        int64_t((inner.size() + kSampleOneIn - 1) /
-                                kSampleOneIn)));
+      std::max<int64_t>(kMinSample, int64_t((inner.size() + kSampleOneIn - 1) /
+                                            kSampleOneIn)));
   // The first `wanted` of a random order.
   for (int64_t i = 0; i < wanted; ++i) {
     uint64_t rest = inner.size() - uint64_t(i);
@@ -208,7 +207,8 @@ Result<CompareJob> OracleWorkload::makeJob(unsigned set, unsigned rank,
   case ToleranceRule::Product: {
     job.rule = CompareRule::Bound;
     job.relative = task::getHalfUlp(tensor.type);
-    job.sumFactor = std::ldexp(tolerance.factor, -int(tolerance.accumulatorBits));
+    job.sumFactor =
+        std::ldexp(tolerance.factor, -int(tolerance.accumulatorBits));
     // Half the distance of subnormal numbers, where they are.
     task::FloatFormat format = task::getFloatFormat(tensor.type);
     if (format.exponentBits != 0)
@@ -227,8 +227,7 @@ Result<CompareJob> OracleWorkload::makeJob(unsigned set, unsigned rank,
     job.rule = CompareRule::PowerOfTwoCeiling;
     if (spec->kind == task::AcceptanceKind::QuantisedGroups) {
       job.rule = CompareRule::QuantisedGroups;
-      job.scales =
-          asPointer<const float>(state.captures[rank][spec->scales]);
+      job.scales = asPointer<const float>(state.captures[rank][spec->scales]);
       job.group = spec->group;
     }
     break;
@@ -279,9 +278,9 @@ Result<void> OracleWorkload::judgeOutput(Judgement &judgement, unsigned set,
                                          const CompareJob &job) {
   const Tensor &tensor = config.task->outputs[output];
   const Tolerance &tolerance = config.task->tolerance.at(tensor.name);
-  std::string name =
-      ranks == 1 ? tensor.name
-                 : tensor.name + " of rank " + std::to_string(rank);
+  std::string name = ranks == 1
+                         ? tensor.name
+                         : tensor.name + " of rank " + std::to_string(rank);
   Result<CompareResult> result = ops[0]->compare(job);
   if (!result)
     return forwardFailure(std::move(result));
@@ -314,10 +313,11 @@ Result<void> OracleWorkload::judgeOutput(Judgement &judgement, unsigned set,
   }
   judgement.failed += result->failed;
   if (result->failed != 0) {
-    if (job.rule != CompareRule::Bound && job.rule != CompareRule::MeasureErrors)
+    if (job.rule != CompareRule::Bound &&
+        job.rule != CompareRule::MeasureErrors)
       maxError = kInfinity;
-    failFor(judgement, name + ": " + std::to_string(result->failed) + ofAll +
-                           "are wrong");
+    failFor(judgement,
+            name + ": " + std::to_string(result->failed) + ofAll + "are wrong");
     if (Result<void> done = explainFirst(judgement, explained, rank, output,
                                          result->firstFailed);
         !done)
@@ -326,12 +326,11 @@ Result<void> OracleWorkload::judgeOutput(Judgement &judgement, unsigned set,
 
   if (job.rule == CompareRule::Bound ||
       job.rule == CompareRule::MeasureErrors) {
-    double limit = job.rule == CompareRule::Bound ? tolerance.rmsRatio
-                                                  : tolerance.factor;
-    double ratio =
-        result->squares == 0 && result->squaresWorking == 0
-            ? 1.0
-            : std::sqrt(result->squares / result->squaresWorking);
+    double limit =
+        job.rule == CompareRule::Bound ? tolerance.rmsRatio : tolerance.factor;
+    double ratio = result->squares == 0 && result->squaresWorking == 0
+                       ? 1.0
+                       : std::sqrt(result->squares / result->squaresWorking);
     judgement.rmsRatio = std::max(judgement.rmsRatio.value_or(0), ratio);
     if (!(ratio <= limit))
       failFor(judgement, name + ": the rms error is " + print(ratio) +
@@ -364,16 +363,16 @@ Result<void> OracleWorkload::judgeReplicas(Judgement &judgement, unsigned set,
     if (!hash)
       return forwardFailure(std::move(hash));
     if (first && *first != *hash)
-      failFor(judgement, config.task->outputs[output].name +
-                             ": ranks 0 and " + std::to_string(rank) +
+      failFor(judgement, config.task->outputs[output].name + ": ranks 0 and " +
+                             std::to_string(rank) +
                              " do not have the same bits");
     first = first.value_or(*hash);
   }
   return {};
 }
 
-Result<Judgement>
-OracleWorkload::judge(unsigned set, std::optional<uint64_t> sampleSeed) {
+Result<Judgement> OracleWorkload::judge(unsigned set,
+                                        std::optional<uint64_t> sampleSeed) {
   const SetState &state = states[set];
   if (!state.isCaptured || !reference)
     return fail(FailureKind::Internal, "judge before capture");
@@ -382,12 +381,12 @@ OracleWorkload::judge(unsigned set, std::optional<uint64_t> sampleSeed) {
   judgement.brokenGuards = state.brokenGuards;
   judgement.changedInputs = state.changedInputs;
   if (!state.brokenGuards.empty())
-    failFor(judgement, "memory beside " + state.brokenGuards.front() +
-                           " was written");
+    failFor(judgement,
+            "memory beside " + state.brokenGuards.front() + " was written");
   if (!state.changedInputs.empty()) {
     // Expected values made from changed inputs would say nothing.
-    failFor(judgement, "the input " + state.changedInputs.front() +
-                           " was changed");
+    failFor(judgement,
+            "the input " + state.changedInputs.front() + " was changed");
     return judgement;
   }
   Result<void> done = allocateExpected();
@@ -471,8 +470,7 @@ Result<void> OracleWorkload::replaceCapture(unsigned set,
     spec.kind = task::DrawKind::Constant;
     spec.type = tensor.type;
     if (trivial == TrivialOutput::Mean) {
-      Result<double> sum =
-          ops[0]->sum(expected[output].exact, rows * columns);
+      Result<double> sum = ops[0]->sum(expected[output].exact, rows * columns);
       if (!sum)
         return forwardFailure(std::move(sum));
       spec.mean = *sum / double(rows * columns);

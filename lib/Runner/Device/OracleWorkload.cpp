@@ -71,10 +71,9 @@ Result<void> OracleWorkload::open() {
   const task::Axis *machineAxis = config.task->findMachineAxis();
   uint64_t wanted = machineAxis ? uint64_t(axes.at(machineAxis->name)) : 1;
   if (ranks != wanted)
-    return fail(FailureKind::Input, config.task->name + " runs on " +
-                                        std::to_string(wanted) +
-                                        " devices here, and was given " +
-                                        std::to_string(ranks));
+    return fail(FailureKind::Input,
+                config.task->name + " runs on " + std::to_string(wanted) +
+                    " devices here, and was given " + std::to_string(ranks));
   for (const Tensor &output : config.task->outputs) {
     if (output.isInPlace)
       return fail(FailureKind::Input,
@@ -99,9 +98,9 @@ Result<void> OracleWorkload::open() {
         driver.cuCtxSetCurrent(config.contexts[rank]), "use the device");
     CUstream stream = nullptr;
     if (done)
-      done = driver.check(
-          driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
-          "create a stream");
+      done =
+          driver.check(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+                       "create a stream");
     if (!done)
       return done;
     streams.push_back(stream);
@@ -147,7 +146,8 @@ Result<void> OracleWorkload::addBuffer(unsigned rank, unsigned set,
                                        std::string name, uint64_t bytes) {
   // Empty buffers have an address too.
   Result<CUdeviceptr> base = allocate(
-      rank, kGuardBytes + alignUp(bytes, uint64_t(task::kBaseAlignment)) + kGuardBytes);
+      rank, kGuardBytes + alignUp(bytes, uint64_t(task::kBaseAlignment)) +
+                kGuardBytes);
   if (!base)
     return forwardFailure(std::move(base));
   buffers.push_back({rank, set, std::move(name), *base, kGuardBytes, bytes});
@@ -169,9 +169,8 @@ Result<void> OracleWorkload::addBuffersOfRank(unsigned rank) {
             !done)
           return done;
       }
-  Result<void> done =
-      addBuffer(rank, kAllSets, std::string(task::kWorkspaceName),
-                config.workspaceBytes);
+  Result<void> done = addBuffer(
+      rank, kAllSets, std::string(task::kWorkspaceName), config.workspaceBytes);
   if (!done || !task.symmetric)
     return done;
   Result<int64_t> scratch = task.symmetric->scratchBytes.evaluate(axes);
@@ -199,13 +198,13 @@ const BufferInfo &OracleWorkload::getBuffer(unsigned rank, unsigned set,
     if (buffer.rank == rank && buffer.tensor == name &&
         (buffer.set == set || buffer.set == kAllSets))
       found = &buffer;
-  assert(found && "buffers of all tensors are made when the workload is opened");
+  assert(found &&
+         "buffers of all tensors are made when the workload is opened");
   return *found;
 }
 
 std::string OracleWorkload::describe(const BufferInfo &buffer) const {
-  std::string name =
-      buffer.tensor.substr(buffer.tensor.front() == '.' ? 1 : 0);
+  std::string name = buffer.tensor.substr(buffer.tensor.front() == '.' ? 1 : 0);
   return ranks == 1 ? name : name + " of rank " + std::to_string(buffer.rank);
 }
 
@@ -298,17 +297,16 @@ Result<void> OracleWorkload::poison(unsigned set) {
       continue;
     DeviceOps &device = *ops[buffer.rank];
     const Tensor *tensor = config.task->findTensor(buffer.tensor);
-    bool keeps = buffer.tensor == task::kSignalsName ||
-                 (tensor && !tensor->isOutput);
+    bool keeps =
+        buffer.tensor == task::kSignalsName || (tensor && !tensor->isOutput);
     Result<void> done;
     if (!keeps)
-      done = device.setPattern(buffer.getAddress(), buffer.bytes,
-                               kPoisonPattern);
+      done =
+          device.setPattern(buffer.getAddress(), buffer.bytes, kPoisonPattern);
     if (done)
       done = device.setPattern(buffer.base, kGuardBytes, kGuardPattern);
     if (done)
-      done = device.setPattern(buffer.getAddress() +
-                                   alignUp(buffer.bytes, 4),
+      done = device.setPattern(buffer.getAddress() + alignUp(buffer.bytes, 4),
                                kGuardBytes, kGuardPattern);
     if (!done)
       return done;
@@ -329,9 +327,9 @@ Result<void> OracleWorkload::checkGuards(unsigned set) {
         device.countDifferent(buffer.base, kGuardBytes, kGuardPattern);
     if (!before)
       return forwardFailure(std::move(before));
-    Result<uint64_t> after = device.countDifferent(
-        buffer.getAddress() + alignUp(buffer.bytes, 4), kGuardBytes,
-        kGuardPattern);
+    Result<uint64_t> after =
+        device.countDifferent(buffer.getAddress() + alignUp(buffer.bytes, 4),
+                              kGuardBytes, kGuardPattern);
     if (!after)
       return forwardFailure(std::move(after));
     if (*before + *after != 0)
