@@ -93,6 +93,29 @@ if config.ptxas:
     for target in cuda_tools.ptxasTargets(config.ptxas):
         config.available_features.add("ptxas-" + target)
 
+# %fake-cuda runs a program with the fake CUDA of test/FakeCuda and the tasks of
+# test/Runner/Inputs/root.
+fake = os.path.join(config.d2k_binary_dir, "lib", "libD2KFakeCuda.so")
+if os.path.exists(fake):
+    memory = os.path.join(config.test_exec_root, "fake-cuda-memory")
+    os.makedirs(memory, exist_ok=True)
+    test_root = config.test_source_root
+    variables = {
+        "D2K_ROOT": os.path.join(test_root, "Runner", "Inputs", "root"),
+        "D2K_NVCC": os.path.join(test_root, "FakeCuda", "fake-nvcc"),
+        "D2K_FAKE_CXX": config.cxx,
+        "D2K_FAKE_CUDA_INCLUDE": config.cuda_include,
+        "D2K_CUDA_DRIVER": fake,
+        "D2K_CUPTI": fake,
+        "D2K_NVML": os.path.join(memory, "no-nvml.so"),
+        "D2K_FAKE_CUDA_MEMORY": memory,
+        "D2K_DEVICE_PATHS": memory,
+        "D2K_CACHE": os.path.join(config.test_exec_root, "d2k-cache"),
+    }
+    setting = " ".join("%s=%s" % pair for pair in variables.items())
+    config.substitutions.append(("%fake-cuda", "env " + setting))
+    config.available_features.add("fake-cuda")
+
 if shutil.which("clang-format-22"):
     config.available_features.add("clang-format")
 
