@@ -72,6 +72,7 @@ Compiler::makeCommand(const CompileRequest &request) const {
                                           ",code=sm_" + target,
                                       "-shared",
                                       "--cudart=shared",
+                                      "-no-compress",
                                       "-Xcompiler",
                                       "-fPIC"};
   for (const std::string &folder : request.includeFolders)
@@ -112,12 +113,27 @@ Result<CompileOutcome> Compiler::compile(const CompileRequest &request) const {
   return outcome;
 }
 
+/// Adds names and contents of everything below \p folder.
+static void addFolder(const std::string &folder, std::string &key) {
+  for (const std::string &name :
+       listDirectory(folder).value_or(std::vector<std::string>())) {
+    std::string path = joinPath(folder, name);
+    key += '\0' + name;
+    if (isDirectory(path))
+      addFolder(path, key);
+    else
+      key += '\0' + readFile(path).value_or("");
+  }
+}
+
 Result<std::string> Compiler::compileCached(CompileRequest request,
                                             const std::string &cache) const {
-  // The output's name is no part of the key.
-  request.output.clear();
+  // Where files are is no part of the key, what is in them is.
+  CompileRequest flags = request;
+  flags.output.clear();
+  flags.includeFolders.clear();
   std::string key = version;
-  for (const std::string &argument : makeCommand(request))
+  for (const std::string &argument : makeCommand(flags))
     key += '\0' + argument;
   for (const std::string &source : request.sources) {
     Result<std::string> text = readFile(source);
@@ -125,12 +141,8 @@ Result<std::string> Compiler::compileCached(CompileRequest request,
       return forwardFailure(std::move(text));
     key += '\0' + *text;
   }
-  for (const std::string &folder : request.includeFolders) {
-    Result<std::vector<std::string>> names = listDirectory(folder);
-    for (const std::string &name : names.value_or(std::vector<std::string>()))
-      if (Result<std::string> text = readFile(joinPath(folder, name)))
-        key += '\0' + name + '\0' + *text;
-  }
+  for (const std::string &folder : request.includeFolders)
+    addFolder(folder, key);
   std::string path = joinPath(cache, sha256Hex(key) + ".so");
   if (isRegularFile(path))
     return path;

@@ -250,7 +250,7 @@ bool Root::bind(const std::string &path, uint64_t attributes) {
   if (S_ISDIR(info.st_mode)) {
     if (::mkdir(to.c_str(), 0755) != 0 && errno != EEXIST)
       return failed("make " + to);
-  } else {
+  } else if (::access(to.c_str(), F_OK) != 0) { // Not shown before.
     int fd = ::open(to.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0)
       return failed("make " + to);

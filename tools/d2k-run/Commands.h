@@ -28,6 +28,7 @@ struct Command {
 
 /// The commands, one a file; getCommands() in d2k-run.cpp has their order.
 Command getDoctorCommand();
+Command getEvalCommand();
 Command getLintCommand();
 Command getListCommand();
 Command getNewCommand();

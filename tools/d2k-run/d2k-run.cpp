@@ -16,7 +16,7 @@ using namespace d2k::run;
 
 static std::vector<Command> getCommands() {
   return {getListCommand(), getShowCommand(), getNewCommand(), getLintCommand(),
-          getDoctorCommand()};
+          getEvalCommand(), getDoctorCommand()};
 }
 
 static void printHelp() {

@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The processes that d2k-run starts. Not a program for users.
+// The processes that d2k-run starts: the oracle, workers, and compilers behind
+// walls. Not a program for users.
 //
+//   d2k-worker oracle --channel N
+//   d2k-worker worker --sandbox JSON --channel N
+//   d2k-worker probe --sandbox JSON          prints which walls stand
+//   d2k-worker exec --sandbox JSON -- PROGRAM ARGUMENT...
 //   d2k-worker selftest PART [N]             prints the figures of a part
 
 #include "Cuda/SelfTest.h"
+#include "Server/Server.h"
 
+#include "d2k/Runner/Sandbox.h"
+
+#include <cerrno>
+#include <charconv>
 #include <cstdio>
+#include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include <unistd.h>
 
 using namespace d2k;
 using namespace d2k::runner;
@@ -16,6 +30,22 @@ using namespace d2k::runner;
 static int complain(const std::string &message, FailureKind kind) {
   std::fprintf(stderr, "d2k-worker: error: %s\n", message.c_str());
   return getExitCode(kind);
+}
+
+static Result<SandboxConfig> parseSandbox(const char *text) {
+  Result<json::Document> document = json::Document::parse(text, "--sandbox");
+  if (!document)
+    return forwardFailure(std::move(document));
+  return SandboxConfig::fromJson(document->getRoot());
+}
+
+/// Replaces this process by the program behind the walls.
+static int execute(char **arguments) {
+  // A compiler needs a temporary folder that is its own.
+  ::execvp(arguments[0], arguments);
+  return complain(std::string(arguments[0]) +
+                      ": cannot be executed: " + std::strerror(errno),
+                  FailureKind::Environment);
 }
 
 static int testItself(const std::vector<std::string> &arguments) {
@@ -30,6 +60,51 @@ int main(int argc, char **argv) {
   std::string_view mode = argc > 1 ? argv[1] : "";
   if (mode == "selftest")
     return testItself({argv + 2, argv + argc});
-  return complain("expected selftest; this program is started by d2k-run",
-                  FailureKind::Usage);
+  const char *sandbox = nullptr;
+  int channelNumber = -1;
+  char **program = nullptr;
+  for (int i = 2; i < argc && !program; ++i) {
+    std::string_view option = argv[i];
+    if (option == "--sandbox" && i + 1 < argc) {
+      sandbox = argv[++i];
+    } else if (option == "--channel" && i + 1 < argc) {
+      std::string_view number = argv[++i];
+      std::from_chars(number.data(), number.data() + number.size(),
+                      channelNumber);
+    } else if (option == "--" && i + 1 < argc) {
+      program = argv + i + 1;
+    } else {
+      return complain("unknown argument " + std::string(option) +
+                          "; this program is started by d2k-run",
+                      FailureKind::Usage);
+    }
+  }
+  bool needsChannel = mode == "oracle" || mode == "worker";
+  bool needsSandbox = mode == "worker" || mode == "probe" || mode == "exec";
+  if ((!needsChannel && !needsSandbox) || (needsChannel && channelNumber < 0) ||
+      (needsSandbox && !sandbox) || (mode == "exec") != (program != nullptr))
+    return complain("expected oracle, worker, probe, exec or selftest with "
+                    "their options; this program is started by d2k-run",
+                    FailureKind::Usage);
+
+  dieWithParent();
+  Isolation isolation;
+  if (needsSandbox) {
+    Result<SandboxConfig> config = parseSandbox(sandbox);
+    if (!config)
+      return complain(config.error().message, config.error().kind);
+    isolation = enterSandbox(*config);
+  }
+  if (mode == "probe") {
+    forbidSystemCalls(isolation);
+    std::puts(json::dump(isolation.toJson()).c_str());
+    return 0;
+  }
+  if (mode == "exec")
+    return execute(program);
+  Channel channel(channelNumber);
+  if (mode == "worker")
+    return serveWorker(channel, isolation);
+  forbidInspection();
+  return serveOracle(channel);
 }

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The order of an evaluation: read, check, compile, then workload by workload.
+
+#include "d2k/Runner/Evaluate.h"
+
+#include "Evaluate/Score.h"
+#include "Evaluate/Session.h"
+#include "Evaluate/WorkloadRun.h"
+
+#include "d2k/Runner/CodeRules.h"
+#include "d2k/Runner/Compile.h"
+#include "d2k/Support/Files.h"
+#include "d2k/Support/Version.h"
+#include "d2k/Task/EntryHeader.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <future>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+using namespace d2k;
+using namespace d2k::runner;
+
+namespace d2k::embedded {
+extern const char *const referenceHeader;
+} // namespace d2k::embedded
+
+namespace {
+
+/// One evaluation at a time on a device: times of two at once would be worth
+/// nothing.
+class DeviceLock {
+public:
+  ~DeviceLock() {
+    if (fd >= 0)
+      ::close(fd);
+  }
+
+  /// Waits for the device \p ordinal; \p waiting is called when that takes
+  /// time.
+  Result<void> take(int ordinal, const std::function<void()> &waiting) {
+    std::string folder = getCacheFolder();
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    std::string path =
+        joinPath(folder, "device-" + std::to_string(ordinal) + ".lock");
+    fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+      return fail(FailureKind::Environment,
+                  path + ": cannot be made; set D2K_CACHE to a folder that can "
+                         "be written");
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0)
+      return {};
+    waiting();
+    while (::flock(fd, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    return {};
+  }
+
+private:
+  int fd = -1;
+};
+
+class Evaluator {
+public:
+  explicit Evaluator(const EvaluateOptions &options) : options(options) {}
+
+  Result<Evaluation> run();
+
+private:
+  Result<void> readInputs();
+  Result<void> chooseWorkloads();
+  Result<void> makeFolders();
+  /// False when there is a verdict already.
+  Result<bool> checkCode();
+  Result<bool> compileSubmission();
+  Result<void> compileOurs();
+  Result<void> startProcesses();
+  Result<void> runWorkloads();
+  /// Workload \p workload, again when a process was lost.
+  Result<WorkloadResult> runWorkload(const task::Workload &workload);
+  void describeEnvironment();
+  void report(const std::string &doing) const {
+    if (options.progress)
+      options.progress(doing);
+  }
+  std::string inWork(const std::string &name) const {
+    return joinPath(work->getPath(), name);
+  }
+
+  const EvaluateOptions &options;
+  std::string taskPath;
+  task::Task task;
+  Submission submission;
+  std::vector<const task::Workload *> workloads;
+  std::vector<DeviceLock> locks;
+  std::optional<TemporaryDirectory> work;
+  std::optional<Compiler> compiler;
+  std::unique_ptr<Session> session;
+  std::string reference, baseline, baselineIdentity;
+  Evaluation evaluation;
+};
+
+} // namespace
+
+Result<void> Evaluator::readInputs() {
+  taskPath = joinPath(options.taskFolder, "task.json");
+  Result<task::Task> loaded = task::Task::load(taskPath);
+  if (!loaded)
+    return forwardFailure(std::move(loaded));
+  task = std::move(*loaded);
+  Result<Submission> read = Submission::read(options.submission);
+  if (!read)
+    return forwardFailure(std::move(read));
+  submission = std::move(*read);
+  evaluation.task = task.name;
+  evaluation.submissionSha256 = submission.sha256;
+  evaluation.world = unsigned(options.devices.size());
+  return chooseWorkloads();
+}
+
+Result<void> Evaluator::chooseWorkloads() {
+  const task::Axis *world = task.findMachineAxis();
+  int64_t ranks = int64_t(options.devices.size());
+  if (!world && ranks != 1)
+    return fail(FailureKind::Usage, task.name + " runs on one device, not on " +
+                                        std::to_string(ranks));
+  if (world && std::find(world->values.begin(), world->values.end(), ranks) ==
+                   world->values.end())
+    return fail(FailureKind::Usage, task.name + " does not run on " +
+                                        std::to_string(ranks) + " device" +
+                                        (ranks == 1 ? "" : "s") +
+                                        "; give as many as its axis " +
+                                        world->name + " allows: --devices 0,1");
+  for (const std::string &id : options.workloads) {
+    const task::Workload *found = task.findWorkload(id);
+    if (!found) {
+      std::string known;
+      for (const task::Workload &workload : task.workloads)
+        known += (known.empty() ? "" : ", ") + workload.id;
+      return fail(FailureKind::Usage,
+                  task.name + " has no workload " + id + "; it has " + known);
+    }
+    workloads.push_back(found);
+  }
+  if (options.workloads.empty())
+    for (const task::Workload &workload : task.workloads)
+      workloads.push_back(&workload);
+  if (options.heldOut)
+    for (const task::Workload &workload : task.heldOut)
+      workloads.push_back(&workload);
+  return {};
+}
+
+Result<void> Evaluator::makeFolders() {
+  Result<TemporaryDirectory> made = TemporaryDirectory::create();
+  if (!made)
+    return forwardFailure(std::move(made));
+  work.emplace(std::move(*made));
+  for (const char *name :
+       {"source", "include", "harness/d2k/Task", "output", "scratch"}) {
+    std::error_code error;
+    std::filesystem::create_directories(inWork(name), error);
+    if (error)
+      return fail(FailureKind::Environment,
+                  inWork(name) + ": cannot be made: " + error.message());
+  }
+  if (Result<void> done = submission.write(inWork("source")); !done)
+    return done;
+  if (Result<void> done = writeFile(inWork("harness/d2k/Task/Reference.h"),
+                                    embedded::referenceHeader);
+      !done)
+    return done;
+  return writeFile(inWork("include/" + task::getEntryName(task) + ".h"),
+                   task::generateEntryHeader(task));
+}
+
+Result<bool> Evaluator::checkCode() {
+  report("checking the source");
+  std::vector<CodeFault> faults = checkSource(submission, task.name);
+  if (faults.empty())
+    return true;
+  evaluation.verdict = Verdict::Exploit;
+  for (const CodeFault &fault : faults)
+    evaluation.reason +=
+        (evaluation.reason.empty() ? "" : "\n") + fault.toString();
+  return false;
+}
+
+Result<bool> Evaluator::compileSubmission() {
+  report("compiling");
+  CompileRequest request;
+  for (const SourceFile &file : submission.files)
+    if (file.isUnit())
+      request.sources.push_back(joinPath(inWork("source"), file.path));
+  request.includeFolders = {inWork("include"), inWork("source")};
+  request.arch = evaluation.getDeviceText("arch");
+  request.output = inWork("output/submission.so");
+  SandboxConfig sandbox;
+  sandbox.devices = false;
+  sandbox.readOnly = {
+      inWork("source"), inWork("include"), compiler->getToolkitFolder(),
+      std::filesystem::path(compiler->getPath()).parent_path().string()};
+  sandbox.writable = {inWork("output")};
+  for (const char *folder : {"tasks", "rubrics", "guidance"})
+    sandbox.hidden.push_back(joinPath(options.dataRoot, folder));
+  request.sandbox = std::move(sandbox);
+  Result<CompileOutcome> outcome = compiler->compile(request);
+  if (!outcome)
+    return forwardFailure(std::move(outcome));
+  evaluation.compileSeconds = outcome->seconds;
+  if (!outcome->succeeded) {
+    evaluation.verdict = Verdict::CompileError;
+    evaluation.reason = outcome->diagnostics;
+    // Where the files were for the compiler is nobody's business.
+    std::string folder = inWork("source") + "/";
+    for (size_t at = 0;
+         (at = evaluation.reason.find(folder, at)) != std::string::npos;)
+      evaluation.reason.erase(at, folder.size());
+    return false;
+  }
+  Result<std::vector<CodeFault>> faults = checkImports(request.output);
+  if (!faults)
+    return forwardFailure(std::move(faults));
+  for (const CodeFault &fault : *faults) {
+    evaluation.verdict = Verdict::Exploit;
+    evaluation.reason +=
+        (evaluation.reason.empty() ? "" : "\n") + fault.toString();
+  }
+  session->setLibrary(Side::Submission,
+                      {request.output, task::getEntryName(task)});
+  return faults->empty();
+}
+
+Result<void> Evaluator::compileOurs() {
+  std::string cache = joinPath(getCacheFolder(), "libraries");
+  auto compile = [&](const char *name, std::vector<std::string> libraries) {
+    CompileRequest request;
+    request.sources = {joinPath(options.taskFolder, name)};
+    request.includeFolders = {inWork("include"), inWork("harness")};
+    request.libraries = std::move(libraries);
+    request.arch = evaluation.getDeviceText("arch");
+    return compiler->compileCached(std::move(request), cache);
+  };
+  std::future<Result<std::string>> first = std::async(
+      std::launch::async, [&] { return compile("reference.cu", {}); });
+  Result<std::string> second = compile("baseline.cu", task.baselineLibraries);
+  Result<std::string> made = first.get();
+  if (!made)
+    return forwardFailure(std::move(made));
+  if (!second)
+    return forwardFailure(std::move(second));
+  reference = *made;
+  baseline = *second;
+  session->setLibrary(Side::Baseline, {baseline, task::getEntryName(task)});
+  return {};
+}
+
+/// The failure of a step that is not about the submission.
+static Failure getFailure(const Trouble &trouble) {
+  return trouble.kind == Trouble::Kind::Verdict
+             ? Failure{FailureKind::Internal, trouble.reason}
+             : trouble.failure;
+}
+
+Result<void> Evaluator::startProcesses() {
+  Result<Compiler> found = Compiler::create(options.worker);
+  if (!found)
+    return forwardFailure(std::move(found));
+  compiler = std::move(*found);
+  session = std::make_unique<Session>(options, compiler->getLibraryFolder(),
+                                      options.evidenceFolder.empty()
+                                          ? inWork("scratch")
+                                          : options.evidenceFolder);
+  report("starting");
+  locks.resize(options.devices.size());
+  for (size_t i = 0; i < locks.size(); ++i)
+    if (Result<void> done =
+            locks[i].take(options.devices[i],
+                          [&] {
+                            report("waiting for device " +
+                                   std::to_string(options.devices[i]));
+                          });
+        !done)
+      return done;
+  if (Step<void> done = session->startOracle(); !done)
+    return tl::unexpected<Failure>(getFailure(done.error()));
+  evaluation.device = session->getDevices().front();
+  return {};
+}
+
+/// How often a workload is run again because a process was killed by somebody.
+static constexpr unsigned kMostLosses = 3;
+
+Result<WorkloadResult> Evaluator::runWorkload(const task::Workload &workload) {
+  for (unsigned attempt = 1;; ++attempt) {
+    WorkloadRun run(*session, options, task, taskPath, reference, workload);
+    Step<WorkloadResult> result = run.run();
+    evaluation.validateSeconds += run.getValidateSeconds();
+    evaluation.profileSeconds += run.getProfileSeconds();
+    if (!run.getBaselineIdentity().empty())
+      baselineIdentity = run.getBaselineIdentity();
+    if (result) {
+      if (attempt > 1)
+        result->notes.push_back(
+            "run " + std::to_string(attempt) +
+            " times because a process of the evaluation was killed");
+      return std::move(*result);
+    }
+    Trouble &trouble = result.error();
+    session->stopAll();
+    if (trouble.kind == Trouble::Kind::Lost && attempt < kMostLosses)
+      continue;
+    // A submission that kills its own process each time has only itself.
+    if (trouble.kind == Trouble::Kind::Lost && !trouble.reason.empty()) {
+      WorkloadResult crashed;
+      crashed.id = workload.id;
+      crashed.verdict = trouble.verdict;
+      crashed.reason = trouble.reason;
+      return crashed;
+    }
+    return tl::unexpected<Failure>(getFailure(trouble));
+  }
+}
+
+Result<void> Evaluator::runWorkloads() {
+  for (const task::Workload *workload : workloads) {
+    Result<WorkloadResult> result = runWorkload(*workload);
+    if (!result)
+      return forwardFailure(std::move(result));
+    evaluation.workloads.push_back(std::move(*result));
+  }
+  evaluation.isolation = session->getIsolation();
+  evaluation.conclude();
+  return {};
+}
+
+void Evaluator::describeEnvironment() {
+  utsname system = {};
+  ::uname(&system);
+  evaluation.environment =
+      json::Object{{"d2k_version", std::string(getVersion())},
+                   {"nvcc_version", compiler ? compiler->getVersion() : ""},
+                   {"kernel", std::string(system.release)},
+                   {"baseline", baselineIdentity},
+                   {"gpu_seconds", options.gpuSeconds},
+                   {"clock_tolerance", options.clockTolerance}};
+  if (Result<int64_t> version = json::Cursor(evaluation.device, "device")
+                                    .getInteger("driver_version"))
+    evaluation.environment.set("driver_version", *version);
+}
+
+Result<Evaluation> Evaluator::run() {
+  // No process that a submission starts may read our memory.
+  forbidInspection();
+  if (Result<void> done = readInputs(); !done)
+    return forwardFailure(std::move(done));
+  if (Result<void> done = makeFolders(); !done)
+    return forwardFailure(std::move(done));
+  if (Result<void> done = startProcesses(); !done)
+    return forwardFailure(std::move(done));
+
+  Result<bool> goesOn = checkCode();
+  if (goesOn && *goesOn) {
+    std::future<Result<void>> ours =
+        std::async(std::launch::async, [this] { return compileOurs(); });
+    goesOn = compileSubmission();
+    Result<void> compiled = ours.get();
+    if (goesOn && *goesOn) {
+      if (!compiled)
+        return forwardFailure(std::move(compiled));
+      if (Result<void> done = runWorkloads(); !done)
+        return forwardFailure(std::move(done));
+    }
+  }
+  if (!goesOn)
+    return forwardFailure(std::move(goesOn));
+  session->stopAll();
+  describeEnvironment();
+  if (evaluation.verdict == Verdict::Correct && !options.analyzer.empty()) {
+    report("scoring the implementation");
+    scoreImplementation(options, task.name, evaluation);
+  }
+  return std::move(evaluation);
+}
+
+Result<Evaluation> runner::evaluate(const EvaluateOptions &options) {
+  return Evaluator(options).run();
+}

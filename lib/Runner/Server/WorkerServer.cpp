@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The worker: opens the oracle's buffers, loads one library, calls it and
+// samples it. From "load" on this process runs code that nobody trusts; what
+// it answers afterwards is evidence, not truth.
+
+#include "Server/DeviceSet.h"
+#include "Server/Server.h"
+
+#include "Cuda/Sampler.h"
+
+#include "d2k/Support/Files.h"
+#include "d2k/Task/Arguments.h"
+#include "d2k/Task/EntryHeader.h"
+
+#include <thread>
+
+#include <dlfcn.h>
+
+using namespace d2k;
+using namespace d2k::runner;
+
+namespace {
+
+using Entry = int (*)(const void *arguments, void *workspace,
+                      size_t workspaceBytes, CUstream stream);
+
+/// A buffer of the oracle as this process sees it.
+struct Buffer {
+  unsigned rank = 0;
+  /// Negative: of all sets.
+  int64_t set = 0;
+  std::string tensor;
+  CUdeviceptr address = 0;
+  uint64_t bytes = 0;
+};
+
+class WorkerServer {
+public:
+  WorkerServer(const CudaDriver &driver, Isolation &isolation)
+      : driver(driver), isolation(isolation), devices(driver) {}
+
+  Result<json::Object> hello(const json::Cursor &request);
+  Result<json::Object> confine(const json::Cursor &request);
+  Result<json::Object> load(const json::Cursor &request);
+  Result<json::Object> open(const json::Cursor &request);
+  Result<json::Object> call(const json::Cursor &request);
+  Result<json::Object> sample(const json::Cursor &request);
+  Result<json::Object> batch(const json::Cursor &request);
+  Result<json::Object> profile(const json::Cursor &request);
+  Result<json::Object> modules(const json::Cursor &request);
+
+private:
+  Result<void> openBuffers(const json::Cursor &list);
+  Result<CUdeviceptr> openHandle(unsigned rank, const std::string &handle);
+  void closeBuffers();
+  const Buffer *findBuffer(unsigned rank, unsigned set,
+                           std::string_view name) const;
+  /// Calls the entry on all ranks at once, each in its own thread.
+  int callAll(unsigned set);
+  int callRank(unsigned rank, unsigned set) const;
+  Result<void> makeSampler();
+  Result<void> checkSampler() const;
+
+  const CudaDriver &driver;
+  Isolation &isolation;
+  DeviceSet devices;
+  std::string libraryPath;
+  void *library = nullptr;
+  Entry entry = nullptr;
+  const char *(*identity)() = nullptr;
+  std::optional<task::Task> task;
+  /// Opened handles by rank and text; closed with the workload.
+  std::map<std::pair<unsigned, std::string>, CUdeviceptr> handles;
+  std::vector<Buffer> buffers;
+  /// By set, then rank.
+  std::vector<std::vector<task::ArgumentBlock>> arguments;
+  /// Whether CUPTI traces; without it there is no sampler.
+  Result<void> tracing;
+  bool wantCounters = false;
+  std::unique_ptr<Sampler> sampler;
+};
+
+} // namespace
+
+Result<json::Object> WorkerServer::hello(const json::Cursor &request) {
+  Result<std::vector<int>> ordinals = getDevices(request);
+  if (!ordinals)
+    return forwardFailure(std::move(ordinals));
+  wantCounters = request.getBoolean("counters").value_or(false);
+  // Before the contexts, so that nothing is missed.
+  tracing = Sampler::startTracing();
+  if (Result<void> done = devices.open(*ordinals); !done)
+    return forwardFailure(std::move(done));
+  return json::Object{
+      {"tracing_problem", tracing ? "" : tracing.error().message}};
+}
+
+/// Asked of workers of submissions only: the libraries of a baseline start
+/// processes and open sockets.
+Result<json::Object> WorkerServer::confine(const json::Cursor &) {
+  forbidSystemCalls(isolation);
+  return json::Object{{"isolation", isolation.toJson()}};
+}
+
+Result<json::Object> WorkerServer::load(const json::Cursor &request) {
+  Result<std::string> path = request.getString("library");
+  Result<std::string> name = request.getString("entry");
+  if (!path || !name)
+    return request.fail("expected library and entry");
+  libraryPath = *path;
+  library = ::dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char *why = ::dlerror();
+    return fail(FailureKind::Input, "the library cannot be loaded: " +
+                                        std::string(why ? why : "no reason"));
+  }
+  entry = reinterpret_cast<Entry>(::dlsym(library, name->c_str()));
+  if (!entry)
+    return fail(FailureKind::Input,
+                "there is no function " + *name +
+                    "; define it with extern \"C\" as its header declares it");
+  identity = reinterpret_cast<const char *(*)()>(
+      ::dlsym(library, "d2k_baseline_identity"));
+  return json::Object{};
+}
+
+Result<CUdeviceptr> WorkerServer::openHandle(unsigned rank,
+                                             const std::string &text) {
+  auto [found, isNew] = handles.try_emplace({rank, text}, 0);
+  if (!isNew)
+    return found->second;
+  CUipcMemHandle handle;
+  if (!fromHex(text, handle.reserved, sizeof(handle.reserved)))
+    return fail(FailureKind::Internal, "a memory handle is ill-formed");
+  driver.cuCtxSetCurrent(devices.getRanks()[rank].context);
+  if (Result<void> done = driver.check(
+          driver.cuIpcOpenMemHandle(&found->second, handle,
+                                    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
+          "open the oracle's device memory (CUDA IPC)");
+      !done) {
+    handles.erase(found);
+    return forwardFailure(std::move(done));
+  }
+  return found->second;
+}
+
+void WorkerServer::closeBuffers() {
+  sampler.reset();
+  arguments.clear();
+  buffers.clear();
+  for (const auto &[key, address] : handles) {
+    driver.cuCtxSetCurrent(devices.getRanks()[key.first].context);
+    driver.cuIpcCloseMemHandle(address);
+  }
+  handles.clear();
+}
+
+Result<void> WorkerServer::openBuffers(const json::Cursor &list) {
+  Result<std::vector<json::Cursor>> items = list.asArray();
+  if (!items)
+    return forwardFailure(std::move(items));
+  for (const json::Cursor &item : *items) {
+    Result<uint64_t> rank = getUnsigned(item, "rank");
+    Result<int64_t> set = item.getInteger("set");
+    Result<std::string> tensor = item.getString("tensor");
+    Result<std::string> handle = item.getString("handle");
+    Result<uint64_t> offset = getUnsigned(item, "offset");
+    Result<uint64_t> bytes = getUnsigned(item, "bytes");
+    if (!rank || !set || !tensor || !handle || !offset || !bytes ||
+        *rank >= devices.getRanks().size())
+      return item.fail("expected the description of a buffer");
+    Result<CUdeviceptr> base = openHandle(unsigned(*rank), *handle);
+    if (!base)
+      return forwardFailure(std::move(base));
+    buffers.push_back(
+        {unsigned(*rank), *set, *tensor, *base + *offset, *bytes});
+  }
+  return {};
+}
+
+const Buffer *WorkerServer::findBuffer(unsigned rank, unsigned set,
+                                       std::string_view name) const {
+  for (const Buffer &buffer : buffers)
+    if (buffer.rank == rank && (buffer.set < 0 || buffer.set == set) &&
+        buffer.tensor == name)
+      return &buffer;
+  return nullptr;
+}
+
+Result<json::Object> WorkerServer::open(const json::Cursor &request) {
+  closeBuffers();
+  Result<std::string> text = request.getString("task");
+  Result<std::string> id = request.getString("workload");
+  Result<json::Cursor> list = request.get("buffers");
+  Result<uint64_t> sets = getUnsigned(request, "sets");
+  if (!text || !id || !list || !sets)
+    return request.fail("expected task, workload, buffers and sets");
+  if (!entry)
+    return fail(FailureKind::Internal, "no library is loaded");
+  Result<json::Document> document = json::Document::parse(*text, "task.json");
+  if (!document)
+    return forwardFailure(std::move(document));
+  Result<task::Task> loaded = task::Task::fromDocument(*document);
+  if (!loaded)
+    return forwardFailure(std::move(loaded));
+  task = std::move(*loaded);
+  const task::Workload *workload = task->findWorkload(*id);
+  if (!workload)
+    return fail(FailureKind::Internal, "task.json: no workload " + *id);
+  if (Result<void> done = openBuffers(*list); !done) {
+    closeBuffers();
+    return forwardFailure(std::move(done));
+  }
+  AxisValues machine;
+  if (const task::Axis *axis = task->findMachineAxis())
+    machine[axis->name] = int64_t(devices.getRanks().size());
+  for (unsigned set = 0; set < *sets; ++set) {
+    Result<std::vector<task::ArgumentBlock>> blocks = task::packArguments(
+        *task, *workload, machine, [&](unsigned rank, std::string_view name) {
+          const Buffer *buffer = findBuffer(rank, set, name);
+          return buffer ? uint64_t(buffer->address) : uint64_t(0);
+        });
+    if (!blocks)
+      return forwardFailure(std::move(blocks));
+    arguments.push_back(std::move(*blocks));
+  }
+  if (tracing)
+    if (Result<void> done = makeSampler(); !done)
+      return forwardFailure(std::move(done));
+  return json::Object{};
+}
+
+Result<void> WorkerServer::makeSampler() {
+  std::vector<RankContext> ranks;
+  for (unsigned rank = 0; rank < devices.getRanks().size(); ++rank) {
+    const DeviceSet::Rank &device = devices.getRanks()[rank];
+    ranks.push_back(
+        {device.context, device.stream, device.device,
+         [this, rank](unsigned set) { return callRank(rank, set); }});
+  }
+  driver.cuCtxSetCurrent(devices.getRanks().front().context);
+  Result<std::unique_ptr<Sampler>> made =
+      Sampler::create(driver, std::move(ranks), wantCounters);
+  if (!made)
+    return forwardFailure(std::move(made));
+  sampler = std::move(*made);
+  return sampler->setSubmission(libraryPath);
+}
+
+/// A request that needs a sampler cannot be answered without one.
+Result<void> WorkerServer::checkSampler() const {
+  if (!tracing)
+    return tracing;
+  if (!sampler)
+    return fail(FailureKind::Internal, "no workload is open");
+  return {};
+}
+
+int WorkerServer::callRank(unsigned rank, unsigned set) const {
+  const Buffer *workspace = findBuffer(rank, set, task::kWorkspaceName);
+  return entry(
+      arguments[set][rank].getData(),
+      workspace ? reinterpret_cast<void *>(workspace->address) : nullptr,
+      workspace ? workspace->bytes : 0, devices.getRanks()[rank].stream);
+}
+
+int WorkerServer::callAll(unsigned set) {
+  const std::vector<DeviceSet::Rank> &ranks = devices.getRanks();
+  if (ranks.size() == 1)
+    return callRank(0, set);
+  std::vector<int> results(ranks.size());
+  std::vector<std::thread> threads;
+  for (unsigned rank = 0; rank < ranks.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      driver.cuCtxSetCurrent(ranks[rank].context);
+      results[rank] = callRank(rank, set);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (int result : results)
+    if (result)
+      return result;
+  return 0;
+}
+
+Result<json::Object> WorkerServer::call(const json::Cursor &request) {
+  Result<uint64_t> set = getUnsigned(request, "set");
+  if (!set || *set >= arguments.size())
+    return request.fail("expected a set that exists");
+  int returned = callAll(unsigned(*set));
+  // Also when the call failed: a fault of the device says more than its code.
+  CUresult device = devices.synchronize();
+  CUresult result = device != CUDA_SUCCESS ? device : CUresult(returned);
+  json::Object reply = {
+      {"returned", int64_t(returned)},
+      {"device_error", device != CUDA_SUCCESS},
+      {"error", result == CUDA_SUCCESS ? "" : driver.describe(result)}};
+  if (identity)
+    if (const char *text = identity())
+      reply.set("identity", std::string(text));
+  return reply;
+}
+
+Result<json::Object> WorkerServer::sample(const json::Cursor &request) {
+  if (Result<void> done = checkSampler(); !done)
+    return forwardFailure(std::move(done));
+  Result<json::Cursor> what = request.get("request");
+  if (!what)
+    return forwardFailure(std::move(what));
+  Result<SampleRequest> parsed = sampleRequestFromJson(*what);
+  if (!parsed)
+    return forwardFailure(std::move(parsed));
+  Result<SampleRecord> record = sampler->sample(*parsed);
+  if (!record)
+    return forwardFailure(std::move(record));
+  return json::Object{{"record", toJson(*record)}};
+}
+
+Result<json::Object> WorkerServer::batch(const json::Cursor &request) {
+  if (Result<void> done = checkSampler(); !done)
+    return forwardFailure(std::move(done));
+  Result<json::Cursor> what = request.get("request");
+  if (!what)
+    return forwardFailure(std::move(what));
+  Result<BatchRequest> parsed = batchRequestFromJson(*what);
+  if (!parsed)
+    return forwardFailure(std::move(parsed));
+  Result<BatchRecord> record = sampler->batch(*parsed);
+  if (!record)
+    return forwardFailure(std::move(record));
+  return json::Object{{"record", toJson(*record)}};
+}
+
+Result<json::Object> WorkerServer::profile(const json::Cursor &request) {
+  if (Result<void> done = checkSampler(); !done)
+    return forwardFailure(std::move(done));
+  Result<uint64_t> set = getUnsigned(request, "set");
+  if (!set || *set >= arguments.size())
+    return request.fail("expected a set that exists");
+  Result<json::Value> profile = sampler->profile(unsigned(*set));
+  if (!profile)
+    return forwardFailure(std::move(profile));
+  return json::Object{{"profile", std::move(*profile)}};
+}
+
+/// Writes the images of all modules to the folder that the request names.
+Result<json::Object> WorkerServer::modules(const json::Cursor &request) {
+  if (Result<void> done = checkSampler(); !done)
+    return forwardFailure(std::move(done));
+  Result<std::string> folder = request.getString("folder");
+  if (!folder)
+    return forwardFailure(std::move(folder));
+  json::Array names;
+  for (const ModuleImage &image : sampler->takeModuleImages()) {
+    std::string name = image.sha256 + ".cubin";
+    if (Result<void> done = writeFile(joinPath(*folder, name), image.contents);
+        !done)
+      return forwardFailure(std::move(done));
+    names.emplace_back(name);
+  }
+  return json::Object{{"files", std::move(names)}};
+}
+
+int runner::serveWorker(Channel &channel, Isolation isolation) {
+  std::unique_ptr<WorkerServer> server;
+  auto on = [&](Result<json::Object> (WorkerServer::*method)(
+                const json::Cursor &)) {
+    return [&server,
+            method](const json::Cursor &request) -> Result<json::Object> {
+      if (!server)
+        return fail(FailureKind::Internal, "the first request must be hello");
+      return (server.get()->*method)(request);
+    };
+  };
+  std::map<std::string, Handler> handlers = {
+      {"hello",
+       [&](const json::Cursor &request) -> Result<json::Object> {
+         Result<const CudaDriver *> driver = CudaDriver::load();
+         if (!driver)
+           return forwardFailure(std::move(driver));
+         server = std::make_unique<WorkerServer>(**driver, isolation);
+         return server->hello(request);
+       }},
+      {"confine", on(&WorkerServer::confine)},
+      {"load", on(&WorkerServer::load)},
+      {"open", on(&WorkerServer::open)},
+      {"call", on(&WorkerServer::call)},
+      {"sample", on(&WorkerServer::sample)},
+      {"batch", on(&WorkerServer::batch)},
+      {"profile", on(&WorkerServer::profile)},
+      {"modules", on(&WorkerServer::modules)},
+      {"close",
+       [](const json::Cursor &) -> Result<json::Object> {
+         return json::Object{};
+       }},
+  };
+  return serve(channel, handlers);
+}
