@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 
 using namespace d2k;
 using namespace d2k::rubric;
@@ -222,46 +223,74 @@ namespace {
 /// Orders properties by their gates; finds cycles.
 class GateSorter {
 public:
-  explicit GateSorter(const Rubric &rubric)
-      : rubric(rubric), marks(rubric.properties.size(), Mark::White) {}
+  explicit GateSorter(const Rubric &rubric) : rubric(rubric) {
+    for (size_t i = 0; i < rubric.properties.size(); ++i)
+      indices.try_emplace(rubric.properties[i].id, i);
+  }
+
+  /// Index of the first property \p id.
+  std::optional<size_t> find(std::string_view id) const {
+    auto found = indices.find(id);
+    return found == indices.end() ? std::nullopt
+                                  : std::optional<size_t>(found->second);
+  }
 
   /// False when `cycle` was found.
-  bool run() {
-    for (size_t i = 0; i < marks.size(); ++i)
-      if (!visit(i))
-        return false;
-    return true;
-  }
+  bool run();
 
   std::vector<size_t> order;
   /// The property at which a cycle closes.
   size_t cycle = 0;
 
 private:
-  enum class Mark : uint8_t { White, Grey, Black };
-
-  bool visit(size_t index) {
-    if (marks[index] == Mark::Black)
-      return true;
-    if (marks[index] == Mark::Grey) {
-      cycle = index;
-      return false;
-    }
-    marks[index] = Mark::Grey;
-    for (const Gate &gate : rubric.properties[index].dependsOn)
-      for (const std::string &id : gate.anyOf)
-        if (std::optional<size_t> next = rubric.find(id); next && !visit(*next))
-          return false;
-    marks[index] = Mark::Black;
-    order.push_back(index);
-    return true;
-  }
-
   const Rubric &rubric;
-  std::vector<Mark> marks;
+  std::map<std::string_view, size_t> indices;
 };
 
 } // namespace
+
+bool GateSorter::run() {
+  enum class Mark : uint8_t { White, Grey, Black };
+  std::vector<Mark> marks(rubric.properties.size(), Mark::White);
+  // Depth first without recursion: a chain of gates may be as long as the file.
+  struct Frame {
+    size_t index;
+    std::vector<size_t> next;
+  };
+  std::vector<Frame> stack;
+  auto enter = [&](size_t index) {
+    marks[index] = Mark::Grey;
+    Frame frame{index, {}};
+    for (const Gate &gate : rubric.properties[index].dependsOn)
+      for (const std::string &id : gate.anyOf)
+        if (std::optional<size_t> next = find(id))
+          frame.next.push_back(*next);
+    std::reverse(frame.next.begin(), frame.next.end());
+    stack.push_back(std::move(frame));
+  };
+  for (size_t root = 0; root < marks.size(); ++root) {
+    if (marks[root] == Mark::White)
+      enter(root);
+    while (!stack.empty()) {
+      Frame &frame = stack.back();
+      if (frame.next.empty()) {
+        marks[frame.index] = Mark::Black;
+        order.push_back(frame.index);
+        stack.pop_back();
+        continue;
+      }
+      size_t next = frame.next.back();
+      frame.next.pop_back();
+      if (marks[next] == Mark::Grey) {
+        cycle = next;
+        return false;
+      }
+      if (marks[next] == Mark::White)
+        enter(next);
+    }
+  }
+  return true;
+}
 
 /// Fails when gates cannot be evaluated, or an id is given twice.
 static Result<void> checkGates(const Rubric &rubric,
@@ -270,18 +299,18 @@ static Result<void> checkGates(const Rubric &rubric,
     return fail(FailureKind::Input,
                 document.getName() + ": " + path + ": " + message);
   };
+  GateSorter sorter(rubric);
   for (size_t i = 0; i < rubric.properties.size(); ++i) {
     const Property &property = rubric.properties[i];
-    if (rubric.find(property.id) != i)
+    if (sorter.find(property.id) != i)
       return failAt(property.path + ".id",
                     "\"" + property.id + "\" is another property's too");
     for (size_t j = 0; j < property.dependsOn.size(); ++j)
       for (const std::string &id : property.dependsOn[j].anyOf)
-        if (!rubric.find(id))
+        if (!sorter.find(id))
           return failAt(json::joinIndex(property.path + ".depends_on", j),
                         "\"" + id + "\" is no property of this rubric");
   }
-  GateSorter sorter(rubric);
   if (!sorter.run()) {
     const Property &property = rubric.properties[sorter.cycle];
     return failAt(property.path + ".depends_on",

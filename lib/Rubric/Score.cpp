@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <map>
 
 using namespace d2k;
 using namespace d2k::rubric;
@@ -116,36 +117,77 @@ static Points sumTable(const Rubric &rubric, const Table &table) {
 // Gates
 //===----------------------------------------------------------------------===//
 
-/// Credit of the best applicable prerequisite of `gate`; nothing when none is
-/// applicable, which does not gate.
-static std::optional<Interval>
-getGateCredit(const Rubric &rubric, const Gate &gate, const Row &gated) {
-  std::optional<Interval> best;
-  for (const std::string &id : gate.anyOf) {
-    std::optional<size_t> index = rubric.find(id);
-    assert(index && "unknown gates are refused when a rubric is read");
-    if (const std::optional<Interval> &credit = gated[*index])
-      best = best ? join(*best, *credit) : *credit;
+namespace {
+
+/// The gates of a rubric by index: looked up once, applied once for each
+/// improvement that is tried.
+class Gates {
+public:
+  explicit Gates(const Rubric &rubric);
+
+  /// Applies all gates to one workload's credits. \p blockedBy, when given,
+  /// gets the prerequisites that lowered each.
+  Row apply(const Row &row,
+            std::vector<std::vector<std::string>> *blockedBy) const;
+  Table apply(const Table &table) const;
+
+private:
+  /// Credit of the best applicable prerequisite; nothing when none is
+  /// applicable, which does not gate.
+  static std::optional<Interval> getCredit(const std::vector<size_t> &anyOf,
+                                           const Row &gated);
+
+  const Rubric &rubric;
+  /// Prerequisites first.
+  std::vector<size_t> order;
+  /// Of each property, of each of its gates: the properties that open it.
+  std::vector<std::vector<std::vector<size_t>>> anyOf;
+};
+
+} // namespace
+
+Gates::Gates(const Rubric &rubric)
+    : rubric(rubric), order(rubric.getGateOrder()) {
+  std::map<std::string_view, size_t> indices;
+  for (size_t i = 0; i < rubric.properties.size(); ++i)
+    indices.try_emplace(rubric.properties[i].id, i);
+  for (const Property &property : rubric.properties) {
+    auto &lists = anyOf.emplace_back();
+    for (const Gate &gate : property.dependsOn) {
+      std::vector<size_t> &list = lists.emplace_back();
+      for (const std::string &id : gate.anyOf) {
+        auto found = indices.find(id);
+        assert(found != indices.end() &&
+               "unknown gates are refused when a rubric is read");
+        list.push_back(found->second);
+      }
+    }
   }
+}
+
+std::optional<Interval> Gates::getCredit(const std::vector<size_t> &anyOf,
+                                         const Row &gated) {
+  std::optional<Interval> best;
+  for (size_t index : anyOf)
+    if (const std::optional<Interval> &credit = gated[index])
+      best = best ? join(*best, *credit) : *credit;
   return best;
 }
 
-/// Applies all gates to one workload's credits. \p blockedBy, when given, gets
-/// the prerequisites that lowered each.
-static Row applyGates(const Rubric &rubric, const std::vector<size_t> &order,
-                      const Row &row,
-                      std::vector<std::vector<std::string>> *blockedBy) {
+Row Gates::apply(const Row &row,
+                 std::vector<std::vector<std::string>> *blockedBy) const {
   Row gated = row;
   for (size_t index : order) {
     if (!gated[index])
       continue;
-    for (const Gate &gate : rubric.properties[index].dependsOn) {
-      std::optional<Interval> limit = getGateCredit(rubric, gate, gated);
+    for (size_t gate = 0; gate < anyOf[index].size(); ++gate) {
+      std::optional<Interval> limit = getCredit(anyOf[index][gate], gated);
       if (!limit)
         continue;
       Interval lowered = meet(*row[index], *limit);
       if (blockedBy && lowered != *row[index])
-        for (const std::string &id : gate.anyOf)
+        for (const std::string &id :
+             rubric.properties[index].dependsOn[gate].anyOf)
           (*blockedBy)[index].push_back(id);
       gated[index] = meet(*gated[index], *limit);
     }
@@ -153,11 +195,10 @@ static Row applyGates(const Rubric &rubric, const std::vector<size_t> &order,
   return gated;
 }
 
-static Table applyGates(const Rubric &rubric, const std::vector<size_t> &order,
-                        const Table &table) {
+Table Gates::apply(const Table &table) const {
   Table gated;
   for (const Row &row : table)
-    gated.push_back(applyGates(rubric, order, row, nullptr));
+    gated.push_back(apply(row, nullptr));
   return gated;
 }
 
@@ -262,9 +303,8 @@ static double predictGain(const Rubric &rubric, const Table &table,
 }
 
 static std::vector<Improvement>
-findImprovements(const Rubric &rubric, const std::vector<size_t> &order,
-                 const Table &table, const Points &ungated,
-                 const Points &gated) {
+findImprovements(const Rubric &rubric, const Gates &gates, const Table &table,
+                 const Points &ungated, const Points &gated) {
   constexpr double kLeastGain = 1e-9;
   std::vector<Improvement> list;
   for (size_t i = 0; i < rubric.properties.size(); ++i) {
@@ -277,8 +317,7 @@ findImprovements(const Rubric &rubric, const std::vector<size_t> &order,
     improvement.gain =
         sumTable(rubric, changed).combined.lo - ungated.combined.lo;
     improvement.gatedGain =
-        sumTable(rubric, applyGates(rubric, order, changed)).combined.lo -
-        gated.combined.lo;
+        sumTable(rubric, gates.apply(changed)).combined.lo - gated.combined.lo;
     assert(std::abs(improvement.gain - predictGain(rubric, table, ungated, i)) <
                1e-6 &&
            "applying an improvement gives what its weight promises");
@@ -321,7 +360,7 @@ Score d2k::rubric::computeScore(const Rubric &rubric, const Analysis &analysis,
   std::vector<std::string> ids = workloads;
   if (ids.empty())
     ids.emplace_back();
-  std::vector<size_t> order = rubric.getGateOrder();
+  Gates gates(rubric);
 
   Score score;
   score.task = rubric.task;
@@ -338,7 +377,7 @@ Score d2k::rubric::computeScore(const Rubric &rubric, const Analysis &analysis,
         row[i] = results[i].credit;
     }
     std::vector<std::vector<std::string>> blockedBy(row.size());
-    Row gated = applyGates(rubric, order, row, &blockedBy);
+    Row gated = gates.apply(row, &blockedBy);
     for (size_t i = 0; i < results.size(); ++i) {
       results[i].gatedCredit = gated[i].value_or(Interval());
       results[i].blockedBy = std::move(blockedBy[i]);
@@ -360,7 +399,7 @@ Score d2k::rubric::computeScore(const Rubric &rubric, const Analysis &analysis,
   score.ungated = sumTable(rubric, table);
   score.gated = sumTable(rubric, gatedTable);
   score.improvements =
-      findImprovements(rubric, order, table, score.ungated, score.gated);
+      findImprovements(rubric, gates, table, score.ungated, score.gated);
   for (unsigned level = 0; level < kNumLevels; ++level)
     if (!score.ungated.levels[level])
       score.emptyLevels.push_back(level);

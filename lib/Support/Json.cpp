@@ -90,6 +90,17 @@ std::string_view d2k::json::getKindName(Kind kind) {
 // Parser
 //===----------------------------------------------------------------------===//
 
+/// \p text as JSON writes it, clipped: one line, whatever it holds.
+static std::string quote(std::string_view text) {
+  constexpr size_t kLongest = 60;
+  std::string quoted = dump(Value(text), /*pretty=*/false);
+  if (quoted.size() > kLongest) {
+    quoted.resize(kLongest);
+    quoted += "...\"";
+  }
+  return quoted;
+}
+
 namespace {
 
 /// Builds a Value from nlohmann's parse events; the first fault stops it.
@@ -125,7 +136,7 @@ public:
     std::sort(names.begin(), names.end());
     auto twice = std::adjacent_find(names.begin(), names.end());
     if (twice != names.end()) {
-      fault = "member \"" + std::string(*twice) + "\" is given twice";
+      fault = "member " + quote(*twice) + " is given twice";
       return false;
     }
     return close();
@@ -138,14 +149,27 @@ public:
     // "[json.exception...] parse error at line 1, column 2: what is wrong":
     // the position is computed by the caller, who also has the other faults'.
     std::string_view message = error.what();
+    faultPosition = position;
+    // The library's words hold all of a number or string that it refuses.
+    constexpr size_t kLongest = 200;
+    auto clip = [](std::string text) {
+      if (text.size() > kLongest)
+        text = text.substr(0, kLongest) + "...";
+      return text;
+    };
+    constexpr std::string_view kOverflow = "number overflow parsing ";
+    if (size_t at = message.find(kOverflow); at != std::string_view::npos) {
+      fault = clip("the number is too large for 64 bits of floating point: " +
+                   std::string(message.substr(at + kOverflow.size())));
+      return false;
+    }
     size_t column = message.find("column ");
     if (column != std::string_view::npos) {
       size_t colon = message.find(": ", column);
       if (colon != std::string_view::npos)
         message.remove_prefix(colon + 2);
     }
-    faultPosition = position;
-    fault = std::string(message);
+    fault = clip(std::string(message));
     return false;
   }
 
@@ -369,7 +393,6 @@ std::string d2k::json::dump(const Value &value, bool pretty) {
 }
 
 std::string d2k::json::describe(const Value &value) {
-  constexpr size_t kLongest = 60;
   switch (value.getKind()) {
   case Kind::Null:
   case Kind::Array:
@@ -383,12 +406,7 @@ std::string d2k::json::describe(const Value &value) {
   case Kind::String:
     break;
   }
-  std::string text = dump(value, false);
-  if (text.size() > kLongest) {
-    text.resize(kLongest);
-    text += "...\"";
-  }
-  return "string " + text;
+  return "string " + quote(*value.getAsString());
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <regex>
+#include <set>
 
 using namespace d2k;
 using namespace d2k::json;
@@ -77,6 +78,9 @@ static constexpr Keyword kKeywords[] = {
 /// schema and document together (documents nest kMaxDepth levels at most), and
 /// within the stack of a sanitized build.
 static constexpr unsigned kMaxValidationDepth = 1024;
+
+/// Faults that check words; more say that the file is of another kind.
+static constexpr size_t kMaxReportedFaults = 100;
 
 std::string SchemaError::toString() const {
   return path.empty() ? message : path + ": " + message;
@@ -386,6 +390,30 @@ void Validator<ImplT>::checkString(const Object &schema,
                                 describe(Value(string))});
 }
 
+/// Text that is equal for equal values and for no others.
+static std::string getKey(const Value &value) {
+  std::string key;
+  if (const Array *array = value.getAsArray()) {
+    for (const Value &element : *array)
+      key += (key.empty() ? '[' : ',') + getKey(element);
+    return key + ']';
+  }
+  if (const Object *object = value.getAsObject()) {
+    std::set<std::string> members;
+    for (const auto &[name, member] : *object)
+      members.insert(dump(Value(name), false) + ':' + getKey(member));
+    for (const std::string &member : members)
+      key += (key.empty() ? '{' : ',') + member;
+    return key + '}';
+  }
+  // 2.0 equals 2, as long as a double resolves integers.
+  constexpr int64_t kExact = int64_t(1) << 53;
+  if (const int64_t *integer = value.getAsInteger();
+      integer && *integer > -kExact && *integer < kExact)
+    return dump(Value(double(*integer)), false);
+  return dump(value, false);
+}
+
 template <typename ImplT>
 void Validator<ImplT>::checkArray(const Object &schema, const Array &array,
                                   Path path, Errors &errors) {
@@ -402,12 +430,14 @@ void Validator<ImplT>::checkArray(const Object &schema, const Array &array,
     errors.push_back({path, "expected at most " + countText(*most) +
                                 ", found " + std::to_string(array.size())});
   if (const Value *unique = schema.find("uniqueItems");
-      unique && *unique == Value(true))
-    for (size_t i = 1; i < array.size(); ++i)
-      if (std::find(array.begin(), array.begin() + i, array[i]) !=
-          array.begin() + i)
+      unique && *unique == Value(true)) {
+    // By key: a hostile list may have a million elements.
+    std::set<std::string> keys;
+    for (size_t i = 0; i < array.size(); ++i)
+      if (!keys.insert(getKey(array[i])).second)
         errors.push_back(
             {joinIndex(path, i), describe(array[i]) + " is in the list twice"});
+  }
   size_t first = 0;
   if (const Value *prefix = schema.find("prefixItems"))
     if (const Array *schemas = prefix->getAsArray())
@@ -586,10 +616,14 @@ Result<void> Schema::check(const Document &document) const {
   if (errors.empty())
     return {};
   std::string message;
-  for (const SchemaError &error : errors) {
-    if (!message.empty())
+  for (size_t i = 0; i < std::min(errors.size(), kMaxReportedFaults); ++i) {
+    if (i != 0)
       message += '\n';
-    message += document.getName() + ": " + error.toString();
+    message += document.getName() + ": " + errors[i].toString();
   }
+  if (errors.size() > kMaxReportedFaults)
+    message += '\n' + document.getName() + ": and " +
+               std::to_string(errors.size() - kMaxReportedFaults) +
+               " more faults";
   return fail(FailureKind::Input, std::move(message));
 }

@@ -321,7 +321,13 @@ Expression Expression::makeConstant(int64_t value) {
 //===----------------------------------------------------------------------===//
 
 Result<int64_t> Expression::evaluate(const AxisValues &axes) const {
-  return evaluateNode(nodes.back(), axes);
+  // Children come before their parents, so that a sum of 10^5 terms, which is
+  // as deep, needs no recursion.
+  std::vector<Result<int64_t>> values;
+  values.reserve(nodes.size());
+  for (const Node &node : nodes)
+    values.push_back(evaluateNode(node, values, axes));
+  return std::move(values.back());
 }
 
 Result<int64_t> Expression::evaluateBinary(const Node &node, int64_t a,
@@ -393,6 +399,7 @@ Result<int64_t> Expression::evaluateBinary(const Node &node, int64_t a,
 }
 
 Result<int64_t> Expression::evaluateNode(const Node &node,
+                                         std::vector<Result<int64_t>> &values,
                                          const AxisValues &axes) const {
   switch (node.op) {
   case Op::Constant:
@@ -408,7 +415,8 @@ Result<int64_t> Expression::evaluateNode(const Node &node,
   default:
     break;
   }
-  Result<int64_t> value = evaluateNode(nodes[node.operands.front()], axes);
+  // Each node has one parent, which may take its value away.
+  Result<int64_t> value = std::move(values[node.operands.front()]);
   if (!value)
     return value;
   if (node.op == Op::Not)
@@ -422,11 +430,11 @@ Result<int64_t> Expression::evaluateNode(const Node &node,
   if (node.op == Op::And || node.op == Op::Or) {
     if ((*value != 0) == (node.op == Op::Or))
       return *value != 0;
-    Result<int64_t> right = evaluateNode(nodes[node.operands[1]], axes);
+    Result<int64_t> right = std::move(values[node.operands[1]]);
     return right ? Result<int64_t>(*right != 0) : right;
   }
   for (size_t i = 1; value && i < node.operands.size(); ++i) {
-    Result<int64_t> right = evaluateNode(nodes[node.operands[i]], axes);
+    Result<int64_t> right = std::move(values[node.operands[i]]);
     if (!right)
       return right;
     value = evaluateBinary(node, *value, *right);

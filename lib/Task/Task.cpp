@@ -74,6 +74,14 @@ double d2k::task::getHalfUlp(DType type) {
 // Reading
 //===----------------------------------------------------------------------===//
 
+/// Calls \p action with the name of each member of \p object and a cursor.
+template <typename ActionT>
+static void forEachMember(const Cursor &object, ActionT action) {
+  auto members = object.asObject();
+  for (const auto &[name, member] : *members)
+    action(name, member);
+}
+
 namespace {
 
 /// Reads a document that conforms to the schema. What can still fail are
@@ -232,8 +240,9 @@ std::map<std::string, Distribution>
 Reader::readDistributions(const Cursor &at) {
   std::map<std::string, Distribution> result;
   if (std::optional<Cursor> inputs = at.find("inputs"))
-    for (const json::Member &member : *inputs->getValue().getAsObject())
-      result[member.name] = readDistribution(inputs->at(member.name));
+    forEachMember(*inputs, [&](const std::string &name, const Cursor &input) {
+      result[name] = readDistribution(input);
+    });
   return result;
 }
 
@@ -242,9 +251,10 @@ Workload Reader::readWorkload(const Cursor &at, bool isHeldOut) {
   workload.id = readString(at, "id");
   workload.isHeldOut = isHeldOut;
   workload.isRagged = readBoolean(at, "ragged");
-  Cursor axes = at.at("axes");
-  for (const json::Member &member : *axes.getValue().getAsObject())
-    workload.axes[member.name] = readInteger(axes.at(member.name));
+  forEachMember(at.at("axes"),
+                [&](const std::string &name, const Cursor &axis) {
+                  workload.axes[name] = readInteger(axis);
+                });
   workload.inputs = readDistributions(at);
   if (std::optional<Cursor> flops = at.find("flops"))
     workload.flops = readExpression(*flops);
@@ -277,25 +287,24 @@ Task Reader::readTask(const Cursor &root) {
   task.description = readString(root, "description");
   if (std::optional<Cursor> tags = root.find("tags"))
     task.tags = tags->asStrings().value_or(std::vector<std::string>());
-  auto forEachMember = [&](std::string_view name, auto action) {
-    Cursor object = root.at(name);
-    for (const json::Member &member : *object.getValue().getAsObject())
-      action(member.name, object.at(member.name));
-  };
-  forEachMember("axes", [&](const std::string &name, const Cursor &at) {
-    task.axes.push_back(readAxis(name, at));
-    axisNames.push_back(name);
-  });
+  forEachMember(root.at("axes"),
+                [&](const std::string &name, const Cursor &at) {
+                  task.axes.push_back(readAxis(name, at));
+                  axisNames.push_back(name);
+                });
   task.constraints = readExpressions(root.at("constraints"));
-  forEachMember("inputs", [&](const std::string &name, const Cursor &at) {
-    task.inputs.push_back(readTensor(name, at, /*isOutput=*/false));
-  });
-  forEachMember("outputs", [&](const std::string &name, const Cursor &at) {
-    task.outputs.push_back(readTensor(name, at, /*isOutput=*/true));
-  });
-  forEachMember("tolerance", [&](const std::string &name, const Cursor &at) {
-    task.tolerance[name] = readTolerance(at);
-  });
+  forEachMember(
+      root.at("inputs"), [&](const std::string &name, const Cursor &at) {
+        task.inputs.push_back(readTensor(name, at, /*isOutput=*/false));
+      });
+  forEachMember(
+      root.at("outputs"), [&](const std::string &name, const Cursor &at) {
+        task.outputs.push_back(readTensor(name, at, /*isOutput=*/true));
+      });
+  forEachMember(root.at("tolerance"),
+                [&](const std::string &name, const Cursor &at) {
+                  task.tolerance[name] = readTolerance(at);
+                });
   task.flops = readExpression(root.at("flops"));
   task.bytes = readExpression(root.at("bytes"));
   auto readWorkloads = [&](std::string_view name, bool isHeldOut) {

@@ -50,7 +50,8 @@ public:
   /// All faults of \p value, in document order; empty when it conforms.
   std::vector<SchemaError> validate(const Value &value) const;
 
-  /// Fails with kind Input and one line a fault, `FILE: PATH: message`.
+  /// Fails with kind Input and one line a fault, `FILE: PATH: message`, of
+  /// which the first hundred are worded.
   Result<void> check(const Document &document) const;
 
 private:

@@ -77,7 +77,10 @@ private:
     std::vector<size_t> operands;
   };
 
-  Result<int64_t> evaluateNode(const Node &node, const AxisValues &axes) const;
+  /// The value of \p node, which takes those of its children from \p values.
+  Result<int64_t> evaluateNode(const Node &node,
+                               std::vector<Result<int64_t>> &values,
+                               const AxisValues &axes) const;
   Result<int64_t> evaluateBinary(const Node &node, int64_t a, int64_t b) const;
 
   std::string text;

@@ -68,8 +68,12 @@ TEST(Rubric, SchemaFaultsHavePaths) {
             "rubric.json: properties[0]: missing member \"weight\"\n"
             "rubric.json: properties[0]: missing member \"hint\"");
   EXPECT_EQ(getError(makeProperty("a", "L1", 0, kDetect)),
-            "rubric.json: properties[0].weight: expected more than 0, found "
-            "0.0");
+            "rubric.json: properties[0].weight: expected at least 0.001, "
+            "found 0.0");
+  // Sums of such weights are infinite.
+  EXPECT_EQ(getError(makeProperty("a", "L1", 1e6, kDetect)),
+            "rubric.json: properties[0].weight: expected at most 1000, found "
+            "1e+06");
   EXPECT_EQ(getError(makeProperty("a", "L1", 1, R"("partial": [])")),
             "rubric.json: properties[0].partial: expected at least 1 element, "
             "found 0\nrubric.json: properties[0]: missing member \"detect\"");
@@ -175,4 +179,31 @@ TEST(Rubric, ShippedRubricsLoad) {
     ++loaded;
   }
   EXPECT_GE(loaded, 1u);
+}
+
+TEST(Rubric, LongChainsOfGatesAreOrdered) {
+  // Each needs the next, so that the last comes first.
+  constexpr int kCount = 1000;
+  auto makeChain = [](int count) {
+    std::string list;
+    for (int i = 0; i < count; ++i)
+      list +=
+          (i ? "," : "") +
+          makeProperty("p" + std::to_string(i), "L1", 1,
+                       kDetect + (i + 1 == count
+                                      ? std::string()
+                                      : R"(, "depends_on": [{"property": "p)" +
+                                            std::to_string(i + 1) +
+                                            R"(", "reason": "r"}])"));
+    return list;
+  };
+  Result<Rubric> rubric = parseRubric(makeChain(kCount));
+  ASSERT_TRUE(rubric) << rubric.error().message;
+  std::vector<size_t> order = rubric->getGateOrder();
+  ASSERT_EQ(order.size(), size_t(kCount));
+  for (int i = 0; i < kCount; ++i)
+    EXPECT_EQ(order[i], size_t(kCount - 1 - i));
+  EXPECT_EQ(getError(makeChain(kCount + 1)),
+            "rubric.json: properties: expected at most 1000 elements, found "
+            "1001");
 }

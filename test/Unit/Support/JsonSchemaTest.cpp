@@ -151,3 +151,37 @@ TEST(JsonSchema, ChecksDocuments) {
   EXPECT_EQ(result.error().message, "value.json: missing member \"a\"\n"
                                     "value.json: missing member \"b\"");
 }
+
+TEST(JsonSchema, UniqueItemsCompareByValue) {
+  const char *schema = R"({"type": "array", "uniqueItems": true})";
+  EXPECT_EQ(validate(schema, R"([1, "1", true, null, [1], {"a": 1}, 1.5])"),
+            "");
+  EXPECT_EQ(validate(schema, R"([2, 2.0])"),
+            "[1]: number 2.0 is in the list twice\n");
+  EXPECT_EQ(validate(schema, R"([{"a": [1], "b": 2}, {"b": 2.0, "a": [1]}])"),
+            "[1]: object is in the list twice\n");
+  EXPECT_EQ(validate(schema, R"([[], {}, [[]], [{}]])"), "");
+  // The two differ by less than a double resolves.
+  EXPECT_EQ(validate(schema, "[9007199254740992, 9007199254740993]"), "");
+}
+
+TEST(JsonSchema, ManyFaultsAreCounted) {
+  Result<Document> document =
+      Document::parse(R"({"type": "array", "items": {"type": "string"}})", "s");
+  ASSERT_TRUE(document);
+  Result<Schema> schema = Schema::create(std::move(*document));
+  ASSERT_TRUE(schema);
+  std::string text = "[0";
+  for (int i = 1; i < 1000; ++i)
+    text += ", 0";
+  Result<Document> list = Document::parse(text + "]", "list.json");
+  ASSERT_TRUE(list);
+  Result<void> checked = schema->check(*list);
+  ASSERT_FALSE(checked);
+  const std::string &message = checked.error().message;
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 100);
+  EXPECT_NE(message.find("list.json: [99]: expected string, found number 0\n"
+                         "list.json: and 900 more faults"),
+            std::string::npos)
+      << message;
+}

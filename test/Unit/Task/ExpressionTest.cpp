@@ -108,6 +108,21 @@ TEST(Expression, SurvivesDeepNesting) {
   for (int i = 0; i < 1001; ++i)
     negations += "not ";
   EXPECT_EQ(evaluate(negations + "1"), "0");
+  // As deep a tree, without a bracket.
+  std::string sum = "1", choice = "0";
+  for (int i = 0; i < 200000; ++i) {
+    sum += "+1";
+    choice += " or 0";
+  }
+  EXPECT_EQ(evaluate(sum), "200001");
+  EXPECT_EQ(evaluate(choice + " or 7"), "1");
+  EXPECT_EQ(evaluate("1//0 + " + sum), "column 2: division by zero (1 and 0)");
+}
+
+TEST(Expression, RightSideThatCannotMatterMayFail) {
+  EXPECT_EQ(evaluate("M == 0 and N // 0"), "0");
+  EXPECT_EQ(evaluate("M or N // 0"), "1");
+  EXPECT_EQ(evaluate("N // 0 or M"), "column 3: division by zero (128 and 0)");
 }
 
 TEST(Expression, CollectsNames) {
