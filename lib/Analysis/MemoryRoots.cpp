@@ -476,6 +476,17 @@ void MemoryRoots::visit(OpId id) {
       })
       .Case([&](kern::LoadOp) { visitLoad(id); })
       .Case([&](kern::StoreOp) { visitStore(id); })
+      .Case([&](kern::TmemStateOp state) {
+        if (state.getAction() != "reserve" || count == 0)
+          return;
+        Root root;
+        root.kind = Root::Kind::TensorMemory;
+        root.number = id;
+        root.space = Space::TensorMemory;
+        State reserved;
+        reserved.set = internSet(addRoot(root));
+        update(first, reserved);
+      })
       .Case([&](kern::TmemAllocOp alloc) {
         Root root;
         root.kind = Root::Kind::TensorMemory;
@@ -594,6 +605,19 @@ static bool isCompatible(const Root &root, Space space,
 }
 
 void MemoryRoots::collectAccesses() {
+  // In machine code a number is an address in shared memory.
+  RootId window = 0;
+  if (auto symbol = index.getFunc()->getAttrOfType<FlatSymbolRefAttr>(
+          "kern.shared_window")) {
+    Root root;
+    root.symbol =
+        SymbolTable::lookupNearestSymbolFrom(index.getFunc(), symbol);
+    if (root.symbol) {
+      root.kind = Root::Kind::Symbol;
+      root.space = Space::Shared;
+      window = addRoot(root);
+    }
+  }
   // Numbers and pointers look alike in a parameter. A parameter is a pointer
   // for sure when it alone is the root of an address that is used as one.
   std::vector<bool> confirmed(roots.size(), false);
@@ -637,7 +661,20 @@ void MemoryRoots::collectAccesses() {
     if (!info.access.address)
       continue;
     ValueId address = index.getId(info.access.address);
-    const State &state = states[address];
+    State state = states[address];
+    bool isShared =
+        info.space == Space::Shared || info.space == Space::SharedCluster;
+    if (window != 0 && isShared &&
+        llvm::none_of(sets[state.set], [&](RootId root) {
+          return isCompatible(roots[root], info.space, info.access.form);
+        })) {
+      Range range = constants.getRange(address);
+      state = {};
+      state.set = internSet(window);
+      state.bounded = !range.full && range.low >= 0 && range.high <= kMaxOffset;
+      state.low = range.low;
+      state.high = range.high;
+    }
     bool anyUnknown = false;
     for (RootId root : sets[state.set]) {
       anyUnknown |= roots[root].kind == Root::Kind::Unknown;

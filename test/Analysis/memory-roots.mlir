@@ -81,3 +81,36 @@ kern.func entry visible @tensor_memory(%x: i64 {kern.name = "x", kern.size = 8 :
   %v = kern.tmem_load "tcgen05.ld" "32x32b" x 1 [%column : i32] -> i32
   kern.exit
 }
+
+// -----
+
+kern.object external shared @window align 1024
+
+// In machine code a number is an address in shared memory: a place in the
+// block's window. Its offsets are those from the address of the window.
+kern.func entry visible @numbers() attributes {kern.shared_window = @window} {
+  %c4 = kern.constant 4 : i32
+  %lane = kern.special "S2R" "laneid" : i32
+  %o = kern.arith "SHF.L.U32" shl b32 (%lane, %c4) : (i32, i32) -> i32
+  // expected-remark @+1 {{write shared of 'window' bytes [16, 516) object 0}}
+  kern.store "STS" shared b32 [%o + 16 : i32], %lane : i32
+  %w = kern.address_of @window : i32
+  // expected-remark @+1 {{read shared of 'window' bytes [1024, 1028) object 1}}
+  %v = kern.load "LDS" shared b32 [%w + 1024 : i32] -> i32
+  // A number is no address in other spaces.
+  // expected-remark @+1 {{read local of unknown}}
+  %u = kern.load "LDL" local b32 [%o : i32] -> i32
+  kern.exit
+}
+
+// -----
+
+// Reserved tensor memory is the root of its address.
+kern.func entry visible @reserved() {
+  %c5 = kern.constant 5 : i32
+  %r:2 = kern.tmem_state "UTCATOMSWS.FIND_AND_SET.ALIGN" "reserve" cta_group 1 (%c5) : (i32) -> (i32, i1)
+  %t = kern.arith "USHF.L.U32" shl b32 (%r#0, %c5) : (i32, i32) -> i32
+  // expected-remark @+1 {{read tensor_memory of tensor memory object 0}}
+  %v = kern.tmem_load "LDTM" "32x32b" x 1 [%t : i32] -> i32
+  kern.exit
+}

@@ -43,6 +43,18 @@ kern.func entry visible @f(%x: i64 {kern.name = "x", kern.size = 8 : i64})
   %done = kern.mbarrier_wait "mbarrier.try_wait.parity" try parity [%s : i32], %c : i32
   // CHECK: kern.barrier "bar.sync" sync %[[C]] : i32
   kern.barrier "bar.sync" sync %c : i32
+  // CHECK: %[[S:.*]] = kern.convergence "BSSY" "open" () : () -> i32
+  %set = kern.convergence "BSSY" "open" () : () -> i32
+  // CHECK: kern.convergence "BSYNC" "close" (%[[S]]) : (i32) -> ()
+  kern.convergence "BSYNC" "close" (%set) : (i32) -> ()
+  // CHECK: kern.no_effect "YIELD"
+  kern.no_effect "YIELD"
+  // CHECK: kern.set_max_registers "USETMAXREG.TRY_ALLOC" inc 232 : i1
+  %enough = kern.set_max_registers "USETMAXREG.TRY_ALLOC" inc 232 : i1
+  // CHECK: kern.set_max_registers "setmaxnreg.dec" dec 40{{$}}
+  kern.set_max_registers "setmaxnreg.dec" dec 40
+  // CHECK: kern.tmem_state "UTCATOMSWS" "reserve" cta_group 2 (%[[C]]) : (i32) -> (i32, i1)
+  %unit:2 = kern.tmem_state "UTCATOMSWS" "reserve" cta_group 2 (%c) : (i32) -> (i32, i1)
   // CHECK: kern.cond_br %{{.*}}, ^bb1(%[[C]] : i32), ^bb2
   kern.cond_br %done, ^bb1(%c : i32), ^bb2
 ^bb1(%a: i32):

@@ -384,6 +384,19 @@ def Kern_TmemDeallocOp : Kern_Inst<"tmem_dealloc",
   let summary = "release of tensor memory";
 }
 
+def Kern_TmemStateOp : Kern_Inst<"tmem_state",
+    (ins StrAttr:$action, I64Attr:$ctaGroup, Variadic<Kern_Register>:$inputs),
+    (outs Variadic<Kern_Register>:$outputs),
+    "$action `cta_group` $ctaGroup ` ` `(` $inputs `)`",
+    "`:` functional-type($inputs, $outputs)"> {
+  let summary = "change of the mask of allocated tensor memory, as machine code makes it";
+  let description = [{
+    `action` is `"reserve"` (find as many free units of 32 columns as the input
+    has ones and take them; results: the number of the first unit, and whether
+    there were enough), `"release"` or `"set"` (the input is a mask of units).
+  }];
+}
+
 def Kern_TmemRelinquishOp : Kern_Inst<"tmem_relinquish", (ins I64Attr:$ctaGroup),
     (outs), "`cta_group` $ctaGroup", ""> {
   let summary = "give up the right to allocate tensor memory";
@@ -446,9 +459,14 @@ def Kern_TmemCommitOp : Kern_Inst<"tmem_commit",
 //===----------------------------------------------------------------------===//
 
 def Kern_SetMaxRegistersOp : Kern_Inst<"set_max_registers",
-    (ins Kern_RegisterActionAttr:$action, I64Attr:$count), (outs),
-    "$action $count", ""> {
+    (ins Kern_RegisterActionAttr:$action, I64Attr:$count),
+    (outs Variadic<Kern_Register>:$outputs),
+    "$action $count", "(`:` type($outputs)^)?"> {
   let summary = "register reallocation of a warpgroup (`setmaxnreg`)";
+  let description = [{
+    The result, which machine code alone has, says whether there were enough
+    registers; code asks again until there are.
+  }];
 }
 
 def Kern_GridDependencyOp : Kern_Inst<"grid_dependency",
@@ -500,6 +518,22 @@ def Kern_StackOp : Kern_Inst<"stack",
 def Kern_SleepOp : Kern_Inst<"sleep", (ins Kern_Register:$nanoseconds), (outs),
     "$nanoseconds `:` type($nanoseconds)", ""> {
   let summary = "`nanosleep`";
+}
+
+def Kern_ConvergenceOp : Kern_Inst<"convergence",
+    (ins StrAttr:$action, Variadic<Kern_Register>:$inputs),
+    (outs Variadic<Kern_Register>:$outputs), "$action ` ` `(` $inputs `)`",
+    "`:` functional-type($inputs, $outputs)"> {
+  let summary = "which lanes wait for one another (`BSSY`, `BSYNC`, `BREAK`)";
+  let description = [{
+    Machine code says where lanes that a branch separated meet again. `"open"`
+    makes a set of lanes, `"close"` waits for those in the set, `"leave"` takes
+    lanes off it. Control goes on behind the operation in any case.
+  }];
+}
+
+def Kern_NoEffectOp : Kern_Inst<"no_effect", (ins), (outs), "", ""> {
+  let summary = "an instruction without effect on values, memory or order (`YIELD`, `ERRBAR`)";
 }
 
 def Kern_MonitorOp : Kern_Inst<"monitor", (ins Variadic<Kern_Register>:$inputs),

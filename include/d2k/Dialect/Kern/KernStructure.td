@@ -27,7 +27,9 @@ def Kern_FuncOp : Kern_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> {
     `kern.reqntid`, `kern.reqnctapercluster` (`array<i64: x, y, z>`),
     `kern.minnctapersm`, `kern.maxnreg`, `kern.maxclusterrank`,
     `kern.explicitcluster` (unit), `kern.blocksareclusters` (unit),
-    `kern.noreturn` (unit).
+    `kern.noreturn` (unit). Machine code, where an address in shared memory is a
+    plain number, has `kern.shared_window` (symbol): the object that each access
+    to shared memory is in; a number is the offset in it.
 
     ```mlir
     kern.func entry visible @scale(i64 {kern.name = "x", kern.size = 8 : i64})
