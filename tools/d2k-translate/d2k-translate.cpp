@@ -9,9 +9,11 @@
 #include "SASSActions.h"
 #include "SASSLines.h"
 
+#include "d2k/Dialect/Kern/Location.h"
 #include "d2k/Frontend/PTX/Parser.h"
 #include "d2k/Frontend/PTX/Printer.h"
 #include "d2k/Frontend/PTXToKern/Lift.h"
+#include "d2k/Frontend/SASSToKern/Lift.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -37,6 +39,7 @@ enum class Action {
   SASSCheck,
   SASSRegisters,
   SASSBlocks,
+  SASSToKern,
   SASSLines
 };
 } // namespace
@@ -58,6 +61,9 @@ static cl::opt<Action> action(
                           "instruction reads and writes"),
                clEnumValN(Action::SASSBlocks, "sass-blocks",
                           "Read machine code and print its basic blocks"),
+               clEnumValN(Action::SASSToKern, "sass-to-kern",
+                          "Translate machine code into the kern dialect, "
+                          "verify it and print it"),
                clEnumValN(Action::SASSLines, "sass-lines",
                           "Print the source and PTX lines of the instructions "
                           "of a cubin")));
@@ -181,6 +187,53 @@ static int printLines(llvm::StringRef bytes) {
   return 0;
 }
 
+static const char *getWord(mlir::DiagnosticSeverity severity) {
+  switch (severity) {
+  case mlir::DiagnosticSeverity::Note:
+    return "note";
+  case mlir::DiagnosticSeverity::Warning:
+    return "warning";
+  case mlir::DiagnosticSeverity::Error:
+    return "error";
+  case mlir::DiagnosticSeverity::Remark:
+    return "remark";
+  }
+  llvm_unreachable("no such severity");
+}
+
+/// Prints the kern modules of all images, one after the other.
+static int translateToKern(llvm::ArrayRef<sass::Module> modules) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::ScopedDiagnosticHandler handler(
+      &context, [](mlir::Diagnostic &diagnostic) {
+        if (quiet &&
+            diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
+          return;
+        if (mlir::FileLineColLoc place =
+                kern::getSassLocation(diagnostic.getLocation()))
+          llvm::errs() << place.getFilename().getValue() << ": offset 0x"
+                       << llvm::Twine::utohexstr(place.getLine()) << ": ";
+        llvm::errs() << getWord(diagnostic.getSeverity()) << ": "
+                     << diagnostic.str() << '\n';
+      });
+  LiftStatistics statistics;
+  std::unique_ptr<llvm::ToolOutputFile> output = openOutput();
+  if (!output)
+    return kBadInput;
+  for (const sass::Module &module : modules) {
+    mlir::OwningOpRef<mlir::ModuleOp> lifted =
+        liftToKern(module, context, &statistics);
+    if (!lifted || mlir::failed(mlir::verify(*lifted)))
+      return kBadInput;
+    lifted->print(output->os());
+    output->os() << '\n';
+  }
+  output->keep();
+  if (printStatistics)
+    print(statistics);
+  return 0;
+}
+
 static int translateSASS() {
   Result<std::vector<sass::Module>> modules = readSass(inputName, arch);
   if (!modules) {
@@ -190,6 +243,8 @@ static int translateSASS() {
   }
   if (!quiet)
     printSassRemarks(*modules, llvm::errs());
+  if (action == Action::SASSToKern)
+    return translateToKern(*modules);
   std::unique_ptr<llvm::ToolOutputFile> output = openOutput();
   if (!output)
     return kBadInput;
@@ -211,7 +266,7 @@ int main(int argc, char **argv) {
   cl::opt<bool, /*ExternalStorage=*/true> statistics(
       "stats", cl::location(printStatistics), cl::cat(category),
       cl::desc("Print what was translated, and what became opaque, to the "
-               "standard error (with --ptx-to-kern)"));
+               "standard error (with --ptx-to-kern, --sass-to-kern)"));
   // For --mlir-print-debuginfo.
   mlir::registerAsmPrinterCLOptions();
   cl::HideUnrelatedOptions(category);
@@ -224,11 +279,11 @@ int main(int argc, char **argv) {
     llvm::WithColor::error(llvm::errs(), "d2k-translate")
         << "no translation given: choose one of --ptx-to-ptx, "
            "--ptx-to-kern, --ptx-check, --sass-check, --sass-regs, "
-           "--sass-blocks, --sass-lines\n";
+           "--sass-blocks, --sass-to-kern, --sass-lines\n";
     return kUsage;
   }
   if (action == Action::SASSCheck || action == Action::SASSRegisters ||
-      action == Action::SASSBlocks)
+      action == Action::SASSBlocks || action == Action::SASSToKern)
     return translateSASS();
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(inputName);
   if (!buffer) {

@@ -132,3 +132,10 @@ void d2k::sass::buildBlocks(Module &module, Function &function) {
       add(i + 1, EdgeKind::FallThrough);
   }
 }
+
+const Function *Module::findFunction(std::string_view name) const {
+  for (const Function &function : functions)
+    if (function.name == name)
+      return &function;
+  return nullptr;
+}
