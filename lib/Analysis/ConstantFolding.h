@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What integer operations of kern make of constants and of ranges: functions of
+// their operands alone, without the kernel around them. ConstantValues knows
+// which operands are constant.
+
+#ifndef D2K_LIB_ANALYSIS_CONSTANTFOLDING_H
+#define D2K_LIB_ANALYSIS_CONSTANTFOLDING_H
+
+#include "d2k/Analysis/ConstantValues.h"
+
+namespace d2k::analysis {
+
+/// The low `width` bits of `value`.
+uint64_t mask(uint64_t value, unsigned width);
+/// The low `width` bits of `value`, read as a signed number.
+int64_t asSigned(uint64_t value, unsigned width);
+bool isSignedType(kern::ElementType type);
+
+/// Value of an integer or bitwise function of constants, in a register of
+/// `width` bits; nothing when it is not known.
+std::optional<uint64_t> foldArith(kern::ArithOp op, llvm::ArrayRef<uint64_t> in,
+                                  unsigned width);
+/// The comparison itself, without what it is combined with.
+std::optional<bool> foldCompare(kern::CompareOp op, uint64_t x, uint64_t y);
+/// Conversion between integers, or of a zero, which is zero in every format.
+std::optional<uint64_t> foldConvert(kern::ConvertOp op, uint64_t x,
+                                    unsigned width);
+/// The truth table of a bitwise operation as in `lop3`: bit 4a + 2b + c is the
+/// result for the bits a, b and c. Nothing for other operations.
+std::optional<uint8_t> getTruthTable(kern::ArithOp op,
+                                     std::optional<uint64_t> table);
+/// Decides `x ? y` for all numbers of two ranges.
+std::optional<bool> compareRanges(kern::CompareOp op, Range x, Range y);
+/// Decides `x ? x` for an integer x.
+std::optional<bool> compareSame(kern::CompareOp op);
+
+} // namespace d2k::analysis
+
+#endif // D2K_LIB_ANALYSIS_CONSTANTFOLDING_H
