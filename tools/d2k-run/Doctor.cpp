@@ -5,6 +5,7 @@
 
 #include "Commands.h"
 
+#include "d2k/Runner/Sandbox.h"
 #include "d2k/Runner/SelfTest.h"
 #include "d2k/Support/CudaTools.h"
 #include "d2k/Support/DataRoot.h"
@@ -83,9 +84,32 @@ static std::vector<Finding> lookAround() {
       {"ncu", findProgram("ncu"), "times are not compared with ncu's"},
       {"compute-sanitizer", findProgram("compute-sanitizer"),
        "races and stray accesses cannot be looked for"},
-      {"bwrap", findProgram("bwrap"),
-       "isolation is made from namespaces directly"},
   };
+}
+
+/// Which walls around submissions can be put up here, as a process that puts
+/// them up around itself says.
+static runner::Isolation probeIsolation() {
+  runner::Isolation isolation;
+  d2k::Command command;
+  command.argv = {findSibling("d2k-worker"), "probe", "--sandbox",
+                  json::dump(runner::SandboxConfig().toJson(), false)};
+  command.timeout = std::chrono::seconds(20);
+  Result<CommandResult> ended = runCommand(command);
+  if (!ended || !ended->succeeded()) {
+    isolation.missing.push_back(ended ? ended->describeEnd() + ": " +
+                                            ended->error.substr(0, 500)
+                                      : ended.error().message);
+    return isolation;
+  }
+  Result<json::Document> document =
+      json::Document::parse(ended->output, "the probe's answer");
+  if (document)
+    if (Result<runner::Isolation> read =
+            runner::Isolation::fromJson(document->getRoot()))
+      return *read;
+  isolation.missing.emplace_back("the probe's answer cannot be read");
+  return isolation;
 }
 
 /// Prints the mark of \p answer and \p text.
@@ -145,6 +169,14 @@ static Result<int> examine(const Arguments &arguments) {
                            : "not found; " + std::string(finding.cost)),
               color);
   }
+  runner::Isolation isolation = probeIsolation();
+  if (isolation.isComplete())
+    printLine(true, "isolation of submissions: " + isolation.method, color);
+  for (const std::string &wall : isolation.missing)
+    printLine(std::nullopt,
+              "isolation of submissions: " + wall +
+                  "; eval --require-isolation refuses to run",
+              color);
   if (options->gpu)
     return testGpu(*options, color);
   std::printf("\nWith --gpu, the measurement itself is tested (about two "
