@@ -104,13 +104,15 @@ uint32_t FunctionLifter::getExitBlock(Exit exit, const Instruction *control) {
 
 /// Whether the instruction ends the thread, the routine, or the block, as far
 /// as its guard and predicate operands allow.
-static bool isControl(const Instruction &instruction) {
+bool FunctionLifter::isControl(const Instruction &instruction) const {
   switch (instruction.getClass()) {
   case OpcodeClass::Branch:
   case OpcodeClass::IndirectBranch:
   case OpcodeClass::Return:
   case OpcodeClass::Exit:
     return !instruction.neverExecutes();
+  case OpcodeClass::Call:
+    return !module.isCall(instruction) && !instruction.neverExecutes();
   default:
     return false;
   }
@@ -141,7 +143,7 @@ void FunctionLifter::findBlocks() {
     const sass::Block &from = function.blocks[index];
     SmallVector<uint32_t, 2> taken;
     uint32_t next = ~0u;
-    for (const sass::Edge &edge : from.successors) {
+    for (const sass::Edge &edge : module.getEdges(function, index)) {
       if (edge.kind == sass::EdgeKind::FallThrough)
         next = numbers[edge.target];
       else
@@ -221,7 +223,7 @@ void FunctionLifter::scanBlocks(const FlowGraph &graph, AccessScan &scan) {
       return;
     RegisterSet reads = sass::getReads(instruction);
     RegisterSet writes = sass::getWrites(instruction);
-    if (instruction.getClass() == OpcodeClass::Call) {
+    if (module.isCall(instruction)) {
       RegisterSet calleeReads, calleeWrites;
       module.getCallAccesses(function, instruction, calleeReads, calleeWrites);
       reads.unite(calleeReads);
@@ -355,7 +357,7 @@ void FunctionLifter::liftInstruction(const Instruction &instruction) {
     guard = read(instruction.guard->predicate);
     guardInverted = instruction.guard->inverted;
   }
-  if (instruction.getClass() == OpcodeClass::Call)
+  if (module.isCall(instruction))
     return liftCall(instruction);
   if (instruction.isModelled)
     if (LiftFn fn = module.find(instruction.getOpcode()))

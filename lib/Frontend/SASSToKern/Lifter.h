@@ -114,6 +114,16 @@ public:
   LiftFn find(Opcode opcode);
   mlir::Location locate(const sass::Function &function, uint32_t offset);
 
+  /// Whether the instruction calls. CALL.REL.NOINC leaves the return address to
+  /// the code before it, and ptxas also jumps with it: to code that never
+  /// returns.
+  bool isCall(const Instruction &instruction) const {
+    return instruction.getClass() == sass::OpcodeClass::Call &&
+           !jumps.contains(&instruction);
+  }
+  /// Where control may go behind a block, jumps by calls included.
+  llvm::SmallVector<sass::Edge, 2> getEdges(const sass::Function &function,
+                                            uint32_t block) const;
   /// The routine that a call reaches; null when the callee is not in the
   /// module or not known.
   const Routine *getCallee(const sass::Function &caller,
@@ -141,7 +151,10 @@ public:
   mlir::DictionaryAttr noAttributes;
 
 private:
-  mlir::LogicalResult findRoutines();
+  void findJumps(const sass::Function &function);
+  void findRoutines();
+  std::vector<uint32_t> findReachable(const sass::Function &function,
+                                      uint32_t entry) const;
   void summarize();
   bool summarize(Routine &routine);
   void makeFunction(Routine &routine);
@@ -156,6 +169,8 @@ private:
   /// By function and entry block.
   llvm::DenseMap<std::pair<const sass::Function *, uint32_t>, Routine *>
       routineAt;
+  /// Calls that are jumps, with the block that they go to.
+  llvm::DenseMap<const Instruction *, uint32_t> jumps;
   llvm::DenseMap<const sass::Mnemonic *, mlir::StringAttr> spellings;
   llvm::DenseMap<const sass::Function *, mlir::FlatSymbolRefAttr> windows,
       frames;
@@ -298,6 +313,7 @@ private:
     const Instruction *control = nullptr;
   };
 
+  bool isControl(const Instruction &instruction) const;
   uint32_t addBlock(Exit exit, const Instruction *control);
   uint32_t getExitBlock(Exit exit, const Instruction *control);
   void findBlocks();

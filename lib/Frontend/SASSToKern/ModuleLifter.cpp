@@ -56,8 +56,7 @@ OwningOpRef<ModuleOp> ModuleLifter::run() {
   op->setAttr("kern.isa_version", builder.getStringAttr(module.producer));
   op->setAttr("kern.target", builder.getStringAttr(module.target.getName()));
   op->setAttr("kern.address_size", builder.getI64IntegerAttr(64));
-  if (failed(findRoutines()))
-    return {};
+  findRoutines();
   summarize();
   for (auto &routine : routines)
     makeFunction(*routine);
@@ -134,7 +133,72 @@ static std::optional<uint32_t> findBlock(const sass::Function &function,
   return block;
 }
 
-LogicalResult ModuleLifter::findRoutines() {
+SmallVector<sass::Edge, 2>
+ModuleLifter::getEdges(const sass::Function &function, uint32_t block) const {
+  const sass::Block &from = function.blocks[block];
+  SmallVector<sass::Edge, 2> edges(from.successors.begin(),
+                                   from.successors.end());
+  if (from.first == from.last)
+    return edges;
+  const Instruction &last = function.instructions[from.last - 1];
+  auto jump = jumps.find(&last);
+  if (jump == jumps.end())
+    return edges;
+  if (!last.guard)
+    edges.clear();
+  llvm::erase_if(edges, [&](const sass::Edge &edge) {
+    return edge.target == jump->second;
+  });
+  edges.insert(edges.begin(), {jump->second, sass::EdgeKind::Branch});
+  return edges;
+}
+
+std::vector<uint32_t>
+ModuleLifter::findReachable(const sass::Function &function,
+                            uint32_t entry) const {
+  std::vector<bool> seen(function.blocks.size(), false);
+  std::vector<uint32_t> work = {entry}, reached;
+  seen[entry] = true;
+  while (!work.empty()) {
+    uint32_t block = work.back();
+    work.pop_back();
+    reached.push_back(block);
+    for (const sass::Edge &edge : getEdges(function, block))
+      if (!seen[edge.target]) {
+        seen[edge.target] = true;
+        work.push_back(edge.target);
+      }
+  }
+  llvm::sort(reached);
+  return reached;
+}
+
+void ModuleLifter::findJumps(const sass::Function &function) {
+  for (const Instruction &instruction : function.instructions) {
+    if (instruction.getClass() != OpcodeClass::Call)
+      continue;
+    const Operand *target = instruction.getTarget();
+    if (!target || (!target->name.empty() && target->name != function.name))
+      continue;
+    std::optional<uint32_t> block = findBlock(function, target->integer);
+    if (!block || llvm::any_of(function.subroutines,
+                               [&](const sass::Subroutine &subroutine) {
+                                 return subroutine.offset == target->integer;
+                               }))
+      continue;
+    bool returns =
+        llvm::any_of(findReachable(function, *block), [&](uint32_t reached) {
+          const sass::Block &from = function.blocks[reached];
+          return from.first != from.last &&
+                 function.instructions[from.last - 1].getClass() ==
+                     OpcodeClass::Return;
+        });
+    if (!returns)
+      jumps[&instruction] = *block;
+  }
+}
+
+void ModuleLifter::findRoutines() {
   auto add = [&](const sass::Function &function, uint32_t entry,
                  std::string name) {
     Routine *&slot = routineAt[{&function, entry}];
@@ -147,24 +211,12 @@ LogicalResult ModuleLifter::findRoutines() {
     routine.entry = entry;
     routine.name = std::move(name);
     routine.isKernel = function.isKernel && entry == 0;
-    std::vector<bool> seen(function.blocks.size(), false);
-    std::vector<uint32_t> work = {entry};
-    seen[entry] = true;
-    while (!work.empty()) {
-      uint32_t block = work.back();
-      work.pop_back();
-      routine.blocks.push_back(block);
-      for (const sass::Edge &edge : function.blocks[block].successors)
-        if (!seen[edge.target]) {
-          seen[edge.target] = true;
-          work.push_back(edge.target);
-        }
-    }
-    llvm::sort(routine.blocks);
+    routine.blocks = findReachable(function, entry);
   };
   for (const sass::Function &function : module.functions) {
     if (function.blocks.empty())
       continue;
+    findJumps(function);
     add(function, 0, function.name);
     for (const sass::Subroutine &subroutine : function.subroutines)
       if (std::optional<uint32_t> block =
@@ -172,7 +224,7 @@ LogicalResult ModuleLifter::findRoutines() {
         add(function, *block, subroutine.name);
     // Targets of calls without a symbol of their own.
     for (const Instruction &instruction : function.instructions) {
-      if (instruction.getClass() != OpcodeClass::Call)
+      if (!isCall(instruction))
         continue;
       const Operand *target = instruction.getTarget();
       if (!target || module.findFunction(target->name))
@@ -184,7 +236,6 @@ LogicalResult ModuleLifter::findRoutines() {
           function.name + "$" + std::to_string(target->integer));
     }
   }
-  return success();
 }
 
 const Routine *ModuleLifter::getCallee(const sass::Function &caller,
@@ -248,7 +299,7 @@ bool ModuleLifter::summarize(Routine &routine) {
         continue;
       RegisterSet read = sass::getReads(instruction);
       RegisterSet written = sass::getWrites(instruction);
-      if (instruction.getClass() == OpcodeClass::Call) {
+      if (isCall(instruction)) {
         RegisterSet calleeReads, calleeWrites;
         getCallAccesses(function, instruction, calleeReads, calleeWrites);
         read.unite(calleeReads);
@@ -280,7 +331,7 @@ bool ModuleLifter::summarize(Routine &routine) {
     for (uint32_t index : llvm::reverse(routine.blocks)) {
       Summary &summary = summaries[index];
       RegisterSet live;
-      for (const sass::Edge &edge : function.blocks[index].successors)
+      for (const sass::Edge &edge : getEdges(function, index))
         live.unite(summaries[edge.target].liveIn);
       live.subtract(summary.defs);
       live.unite(summary.uses);
