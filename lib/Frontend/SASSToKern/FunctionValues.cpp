@@ -88,12 +88,14 @@ Value FunctionLifter::negate(Value predicate) {
   return arith(ArithKind::Not, ElementType::Pred, {predicate});
 }
 
-Value FunctionLifter::sharedWindow() {
+Value FunctionLifter::sharedWindow(bool isReserved) {
   constexpr uint64_t kKey = uint64_t(1) << 61;
   OpBuilder builder(module.getContext());
-  return atStart(kKey, [&]() -> Operation * {
+  return atStart(kKey + isReserved, [&]() -> Operation * {
     return kern::AddressOfOp::create(builder, loc, module.i32,
-                                     module.getSharedWindow(routine),
+                                     isReserved
+                                         ? module.getReservedShared(routine)
+                                         : module.getSharedWindow(routine),
                                      UnitAttr());
   });
 }

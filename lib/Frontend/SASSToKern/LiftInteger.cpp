@@ -246,8 +246,11 @@ static bool liftLea(FunctionLifter &lifter, const Instruction &instruction) {
   if (auto special = a.getDefiningOp<kern::SpecialOp>();
       special && special.getReg() == "cluster_ctarank" && shift == 24 &&
       !isHigh && !instruction.has("X")) {
+    std::optional<uint64_t> offset = FunctionLifter::getConstant(b);
+    bool isReserved = offset && *offset < kReservedShared;
     lifter.emitArith(ArithKind::Add, ElementType::U32,
-                     {lifter.sharedWindow(), b}, {lifter.to(*parts.target)});
+                     {lifter.sharedWindow(isReserved), b},
+                     {lifter.to(*parts.target)});
     return true;
   }
   Value scaled = a;

@@ -136,6 +136,9 @@ public:
   /// The shared memory window of a block, the frame of a thread, and a constant
   /// bank other than the parameters'.
   mlir::FlatSymbolRefAttr getSharedWindow(const Routine &routine);
+  /// The start of the window, which the driver keeps for itself:
+  /// kReservedShared bytes from sm_90 on.
+  mlir::FlatSymbolRefAttr getReservedShared(const Routine &routine);
   mlir::FlatSymbolRefAttr getFrame(const Routine &routine);
   mlir::FlatSymbolRefAttr getConstantBank(uint32_t bank);
 
@@ -173,7 +176,7 @@ private:
   llvm::DenseMap<const Instruction *, uint32_t> jumps;
   llvm::DenseMap<const sass::Mnemonic *, mlir::StringAttr> spellings;
   llvm::DenseMap<const sass::Function *, mlir::FlatSymbolRefAttr> windows,
-      frames;
+      reserved, frames;
   llvm::DenseMap<uint32_t, mlir::FlatSymbolRefAttr> banks;
   std::map<const sass::Function *, sass::FunctionInfo> infos;
   mlir::StringAttr fileName;
@@ -182,6 +185,10 @@ private:
 //===----------------------------------------------------------------------===//
 // FunctionLifter
 //===----------------------------------------------------------------------===//
+
+/// Bytes at the start of shared memory that are none of the kernel's (CUDA C++
+/// Programming Guide: "1 KB reserved for system use per thread block").
+constexpr int64_t kReservedShared = 1024;
 
 /// Where a result goes: a register, or nowhere (RZ, PT).
 struct Dest {
@@ -247,8 +254,9 @@ public:
                 IntegerType result);
   Value negate(Value predicate);
   Value special(llvm::StringRef name, IntegerType type);
-  /// Address of the block's shared memory window.
-  Value sharedWindow();
+  /// Address of the block's shared memory window, or of the part of it that the
+  /// driver keeps.
+  Value sharedWindow(bool isReserved = false);
   /// Sum of two 64-bit numbers.
   Value addWide(Value a, Value b);
   /// The 64-bit number with these halves, seen through what made them.

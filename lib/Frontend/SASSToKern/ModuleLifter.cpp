@@ -376,6 +376,15 @@ FlatSymbolRefAttr ModuleLifter::getSharedWindow(const Routine &routine) {
   return symbol;
 }
 
+FlatSymbolRefAttr ModuleLifter::getReservedShared(const Routine &routine) {
+  FlatSymbolRefAttr &symbol = reserved[routine.function];
+  if (!symbol)
+    symbol = makeObject(routine.function->name + "$reserved_shared",
+                        kern::Space::Shared, kReservedShared, 1024,
+                        locate(*routine.function, 0));
+  return symbol;
+}
+
 FlatSymbolRefAttr ModuleLifter::getFrame(const Routine &routine) {
   FlatSymbolRefAttr &symbol = frames[routine.function];
   if (!symbol)
