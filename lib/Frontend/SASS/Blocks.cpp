@@ -9,9 +9,37 @@
 
 using namespace d2k::sass;
 
+static bool startsSubroutine(const Function &function, uint32_t offset) {
+  return std::any_of(function.subroutines.begin(), function.subroutines.end(),
+                     [&](const Subroutine &subroutine) {
+                       return subroutine.offset == offset;
+                     });
+}
+
+/// The place that \p target names, if it is an offset.
+static std::optional<uint32_t> getOffset(const Operand *target) {
+  if (!target || target->integer < 0 || target->integer > int64_t(UINT32_MAX))
+    return std::nullopt;
+  return uint32_t(target->integer);
+}
+
+/// Whether \p instruction is a call in form only: CALL.NOINC stores no return
+/// address, and where it goes to is no subroutine. ptxas writes branches out of
+/// loops so.
+static bool isJump(const Function &function, const Instruction &instruction) {
+  std::optional<uint32_t> offset = getOffset(instruction.getTarget());
+  return instruction.getClass() == OpcodeClass::Call &&
+         instruction.has("NOINC") && instruction.operands.size() == 1 &&
+         offset && *offset != 0 && !startsSubroutine(function, *offset) &&
+         function.findInstruction(*offset).has_value();
+}
+
 /// Whether control may go on behind \p instruction.
-static bool fallsThrough(const Instruction &instruction) {
+static bool fallsThrough(const Function &function,
+                         const Instruction &instruction) {
   switch (instruction.getClass()) {
+  case OpcodeClass::Call:
+    return instruction.guard || !isJump(function, instruction);
   case OpcodeClass::Branch:
     // Besides the guard a branch may have conditions of its own: `BRA.U !UP0`,
     // `BRA.DIV UR4`.
@@ -30,10 +58,12 @@ static bool endsBlock(const Instruction &instruction) {
   switch (instruction.getClass()) {
   case OpcodeClass::Branch:
   case OpcodeClass::IndirectBranch:
-  case OpcodeClass::Call:
   case OpcodeClass::Return:
   case OpcodeClass::Exit:
     return true;
+  case OpcodeClass::Call:
+    // Calls through a register do not, in nvdisasm's graph.
+    return instruction.operands.size() == 1 && instruction.getTarget();
   default:
     return false;
   }
@@ -80,14 +110,18 @@ void d2k::sass::buildBlocks(Module &module, Function &function) {
       isLeader[i + 1] = true;
     const Operand *target = instruction.getTarget();
     OpcodeClass opcodeClass = instruction.getClass();
-    if (target &&
-        (opcodeClass == OpcodeClass::Branch ||
-         opcodeClass == OpcodeClass::Convergence) &&
-        (target->integer < 0 || !mark(uint32_t(target->integer))))
+    // Whatever names a place (BRA, BSSY, LEPC, WARPSYNC) begins a block there.
+    bool leaves =
+        opcodeClass == OpcodeClass::Return ||
+        (opcodeClass == OpcodeClass::Call && !isJump(function, instruction));
+    std::optional<uint32_t> place = getOffset(target);
+    if (target && !leaves && (!place || !mark(*place)))
       module.remarks.push_back(
           {function.name, instruction.offset,
            "target outside the function: " + instruction.print()});
     if (opcodeClass == OpcodeClass::IndirectBranch) {
+      // nvdisasm gives it a label, because the list of targets names it.
+      isLeader[i] = true;
       auto found = function.info.indirectTargets.find(instruction.offset);
       if (found == function.info.indirectTargets.end())
         module.remarks.push_back(
@@ -118,17 +152,19 @@ void d2k::sass::buildBlocks(Module &module, Function &function) {
         add(function.getBlockOf(*index), kind);
     };
     const Instruction &last = instructions[block.last - 1];
-    if (last.getClass() == OpcodeClass::Branch) {
-      const Operand *target = last.getTarget();
-      if (target && target->integer >= 0 && !last.neverExecutes())
-        addOffset(uint32_t(target->integer), EdgeKind::Branch);
+    if (last.getClass() == OpcodeClass::Branch || isJump(function, last)) {
+      std::optional<uint32_t> place = getOffset(last.getTarget());
+      if (place && !last.neverExecutes())
+        addOffset(*place, EdgeKind::Branch);
     } else if (last.getClass() == OpcodeClass::IndirectBranch) {
       auto found = function.info.indirectTargets.find(last.offset);
       if (found != function.info.indirectTargets.end())
         for (uint32_t offset : found->second)
           addOffset(offset, EdgeKind::Indirect);
     }
-    if (fallsThrough(last) && i + 1 < function.blocks.size())
+    if (fallsThrough(function, last) && i + 1 < function.blocks.size() &&
+        !startsSubroutine(function,
+                          instructions[function.blocks[i + 1].first].offset))
       add(i + 1, EdgeKind::FallThrough);
   }
 }

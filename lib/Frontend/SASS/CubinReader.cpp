@@ -143,7 +143,7 @@ static Result<void> applyRelocations(const ElfFile &file,
     place->name = symbol.name;
     if (place->kind == OperandKind::Target) {
       place->integer = symbol.section == code.index
-                           ? int64_t(symbol.value) + relocation.addend
+                           ? int64_t(symbol.value + uint64_t(relocation.addend))
                            : -1;
       continue;
     }
@@ -176,51 +176,113 @@ static void readSymbols(const ElfFile &file, const CodeSection &code,
             });
 }
 
-Result<Module> d2k::sass::readImage(const Image &image,
-                                    const ReadOptions &options) {
-  Result<ElfFile> file = ElfFile::parse(image.bytes, image.name);
-  if (!file)
-    return forwardFailure(std::move(file));
-  if (file->machine != kElfMachineCuda)
-    return fail(FailureKind::Input, image.name + ": ELF file for machine " +
-                                        std::to_string(file->machine) +
-                                        ", not for CUDA (" +
-                                        std::to_string(kElfMachineCuda) + ")");
+/// The parsed file and the module with all but its code.
+static Result<Module> readSections(const Image &image, const ElfFile &file,
+                                   const std::vector<CodeSection> &sections) {
   Module module;
   module.name = image.name;
-  CompilerNote note = readCompilerNote(*file);
+  CompilerNote note = readCompilerNote(file);
   module.producer = note.version;
   module.producerOptions = note.options;
-  module.target = readTarget(*file, note);
+  module.target = readTarget(file, note);
   if (!isSupported(module.target))
     return fail(FailureKind::Input,
                 image.name + ": cubin for " + module.target.getName() +
                     ", which this version does not know: compile for one of "
                     "sm_80 to sm_121");
-  Image known = {image.name, module.target, {}};
   Result<std::map<uint32_t, std::string>> table =
-      readAddressTable(*file, image.name);
+      readAddressTable(file, image.name);
   if (!table)
     return forwardFailure(std::move(table));
   module.addressTable = std::move(*table);
+  if (Result<DebugLines> lines = readDebugLines(image.bytes, image.name))
+    module.lines = std::move(*lines);
+  else
+    module.remarks.push_back({"", 0, lines.error().message});
+  for (const CodeSection &section : sections) {
+    Function &function = module.functions.emplace_back();
+    function.name = section.name;
+    readSymbols(file, section, function);
+    function.info = readFunctionInfo(file, section.index, module.target);
+  }
+  return module;
+}
 
-  Result<std::vector<CodeSection>> sections = findCode(*file, image.name);
-  if (!sections)
-    return forwardFailure(std::move(sections));
+/// Reads the instructions of \p section into \p function; \p next is the text
+/// of its first one.
+static Result<void> readCode(const ElfFile &file, const CodeSection &section,
+                             const TextInstruction *next,
+                             InstructionReader &reader, Module &module,
+                             Function &function) {
+  uint32_t size = uint32_t(section.bytes.size());
+  function.instructions.reserve(size / kInstructionBytes);
+  for (uint32_t offset = 0; offset < size;
+       offset += kInstructionBytes, ++next) {
+    Encoding encoding = {readLittleEndian<uint64_t>(section.bytes, offset),
+                         readLittleEndian<uint64_t>(section.bytes, offset + 8)};
+    Instruction instruction =
+        reader.read(function.name, offset, next->guard, next->mnemonic,
+                    next->operands, encoding);
+    // Targets count from the start of the raw file.
+    for (Operand &operand : instruction.operands)
+      if (operand.kind == OperandKind::Target)
+        operand.integer -= section.start;
+    function.instructions.push_back(std::move(instruction));
+  }
+  Result<void> applied = applyRelocations(file, section, module, function);
+  if (applied)
+    buildBlocks(module, function);
+  return applied;
+}
+
+/// Parses the file and finds its code.
+static Result<ElfFile> parseCubin(const Image &image,
+                                  std::vector<CodeSection> &sections) {
+  Result<ElfFile> file = ElfFile::parse(image.bytes, image.name);
+  if (!file)
+    return file;
+  if (file->machine != kElfMachineCuda)
+    return fail(FailureKind::Input, image.name + ": ELF file for machine " +
+                                        std::to_string(file->machine) +
+                                        ", not for CUDA (" +
+                                        std::to_string(kElfMachineCuda) + ")");
+  Result<std::vector<CodeSection>> code = findCode(*file, image.name);
+  if (!code)
+    return forwardFailure(std::move(code));
+  sections = std::move(*code);
+  return file;
+}
+
+Result<Module> d2k::sass::readImageSections(const Image &image) {
+  std::vector<CodeSection> sections;
+  Result<ElfFile> file = parseCubin(image, sections);
+  if (!file)
+    return forwardFailure(std::move(file));
+  return readSections(image, *file, sections);
+}
+
+Result<Module> d2k::sass::readImage(const Image &image,
+                                    const ReadOptions &options) {
+  std::vector<CodeSection> sections;
+  Result<ElfFile> file = parseCubin(image, sections);
+  if (!file)
+    return forwardFailure(std::move(file));
+  Result<Module> module = readSections(image, *file, sections);
   std::string code;
-  for (const CodeSection &section : *sections)
+  for (const CodeSection &section : sections)
     code += section.bytes;
-  if (code.empty())
+  if (!module || code.empty())
     return module;
 
   Result<json::Document> document =
-      disassemble(known, code, options, module.disassemblySeconds);
+      disassemble({image.name, module->target, {}}, code, options,
+                  module->disassemblySeconds);
   if (!document)
     return forwardFailure(std::move(document));
   Result<TextModule> text = readDocument(*document);
   if (!text)
     return forwardFailure(std::move(text));
-  module.disassembler = text->disassembler;
+  module->disassembler = text->disassembler;
   size_t number = 0;
   for (const TextFunction &function : text->functions)
     number += function.instructions.size();
@@ -231,34 +293,13 @@ Result<Module> d2k::sass::readImage(const Image &image,
                     std::to_string(code.size() / kInstructionBytes) +
                     ": the file is damaged or for another version");
 
-  InstructionReader reader(module);
-  const TextInstruction *next = text->functions.front().instructions.data();
-  for (const CodeSection &section : *sections) {
-    Function &function = module.functions.emplace_back();
-    function.name = section.name;
-    readSymbols(*file, section, function);
-    function.info = readFunctionInfo(*file, section.index, module.target);
-    uint32_t size = uint32_t(section.bytes.size());
-    function.instructions.reserve(size / kInstructionBytes);
-    for (uint32_t offset = 0; offset < size;
-         offset += kInstructionBytes, ++next) {
-      Encoding encoding = {
-          readLittleEndian<uint64_t>(section.bytes, offset),
-          readLittleEndian<uint64_t>(section.bytes, offset + 8)};
-      Instruction instruction =
-          reader.read(function.name, offset, next->guard, next->mnemonic,
-                      next->operands, encoding);
-      // Targets count from the start of the raw file.
-      for (Operand &operand : instruction.operands)
-        if (operand.kind == OperandKind::Target)
-          operand.integer -= section.start;
-      function.instructions.push_back(std::move(instruction));
-    }
-    if (Result<void> applied =
-            applyRelocations(*file, section, module, function);
-        !applied)
-      return forwardFailure(std::move(applied));
-    buildBlocks(module, function);
-  }
+  InstructionReader reader(*module);
+  const TextInstruction *first = text->functions.front().instructions.data();
+  for (size_t i = 0; i < sections.size(); ++i)
+    if (Result<void> read = readCode(
+            *file, sections[i], first + sections[i].start / kInstructionBytes,
+            reader, *module, module->functions[i]);
+        !read)
+      return forwardFailure(std::move(read));
   return module;
 }

@@ -43,14 +43,13 @@ static Result<LineTable> readTable(const ElfFile &file, std::string_view lines,
   if (!section)
     return LineTable();
   const ElfSection *strings = file.findSection(".debug_str");
-  Result<std::vector<LineRelocation>> relocations = getLineRelocations(
-      file, size_t(section - file.sections.data()), name);
+  Result<std::vector<LineRelocation>> relocations =
+      getLineRelocations(file, size_t(section - file.sections.data()), name);
   if (!relocations)
     return forwardFailure(std::move(relocations));
-  Result<LineTable> table =
-      LineTable::parse(section->contents,
-                       strings ? strings->contents : std::string_view(),
-                       std::move(*relocations));
+  Result<LineTable> table = LineTable::parse(
+      section->contents, strings ? strings->contents : std::string_view(),
+      std::move(*relocations));
   if (!table)
     return fail(table.error().kind, name + ": " + std::string(lines) + ": " +
                                         table.error().message);

@@ -137,7 +137,7 @@ readBrackets(std::string_view text) {
 /// One summand of an address: `R4.64`, `UR5`, `-0x8`.
 static bool readSummand(std::string_view text, Address &address) {
   if (std::optional<int64_t> integer = readInteger(text)) {
-    address.offset += *integer;
+    address.offset = int64_t(uint64_t(address.offset) + uint64_t(*integer));
     return true;
   }
   std::vector<std::string_view> parts = splitDots(text);

@@ -378,7 +378,7 @@ static unsigned computeWidth(const Instruction &instruction, unsigned item) {
     return getFragmentWidth(mnemonic);
   case Opcode::LDTM:
   case Opcode::STTM:
-    return getTensorMemoryWidth(mnemonic);
+    return has("STAT") && item == 0 ? 1 : getTensorMemoryWidth(mnemonic);
   case Opcode::SYNCS:
   case Opcode::SYNCSU:
     return has("EXCH") || has("CAS") ? 2 : 1;

@@ -342,9 +342,10 @@ RegisterSet getWrites(const Instruction &instruction);
 // Flow of control
 //===----------------------------------------------------------------------===//
 
-/// Why control may go from one block to another. Calls are no edges: a block
-/// that ends in a call goes on behind it, as nvdisasm draws it, and a block
-/// that ends in a return has no successor.
+/// Why control may go from one block to another. Calls are no edges: what calls
+/// goes on behind the call, as nvdisasm draws it, and a block that ends in a
+/// return has no successor. But a CALL.NOINC of a place that is no subroutine
+/// is a branch, because it stores no return address.
 enum class EdgeKind : uint8_t {
   /// The next block in the text.
   FallThrough,
@@ -363,8 +364,8 @@ struct Edge {
 };
 
 /// Instructions [first, last) that run one after the other. Ends after a
-/// branch, exit, return or call, and before a target. BSSY, BSYNC, BREAK,
-/// WARPSYNC and YIELD end no block: they move lanes between convergence
+/// branch, exit, return or direct call, and before a target. BSSY, BSYNC,
+/// BREAK, WARPSYNC and YIELD end no block: they move lanes between convergence
 /// states and go to where the text goes.
 struct Block {
   uint32_t first = 0;

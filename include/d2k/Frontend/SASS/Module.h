@@ -14,6 +14,7 @@
 #define D2K_FRONTEND_SASS_MODULE_H
 
 #include "d2k/Frontend/SASS/AST.h"
+#include "d2k/Frontend/SASS/DebugLines.h"
 #include "d2k/Support/Failure.h"
 
 #include <cstdint>
@@ -134,7 +135,7 @@ struct Function {
 };
 
 /// Something that was met while reading and is no error: unknown opcodes and
-/// operand forms.
+/// operand forms, damaged line tables.
 struct Remark {
   std::string function;
   uint32_t offset = 0;
@@ -159,6 +160,9 @@ struct Module {
   /// What the addresses in constant bank 4 point to, by offset: global
   /// variables, functions and strings by the names of their symbols.
   std::map<uint32_t, std::string> addressTable;
+  /// Source and PTX lines of the instructions; empty for nvdisasm's JSON. That
+  /// a table is damaged is a remark.
+  DebugLines lines;
   /// Seconds that nvdisasm took; 0 for JSON that was made before.
   double disassemblySeconds = 0;
   /// Owns what Instruction::mnemonic points to; its addresses are stable.
@@ -206,6 +210,11 @@ bool isContainer(std::string_view bytes);
 /// compute_90, LTO-IR).
 Result<std::vector<Image>> listImages(const std::string &path,
                                       const ReadOptions &options = {});
+
+/// Reads all of \p image but the code, for which no tool is needed: functions
+/// without instructions and blocks. Fails with kind Input when the image is
+/// damaged or for an unknown architecture.
+Result<Module> readImageSections(const Image &image);
 
 /// Disassembles \p image with nvdisasm and reads its sections. Fails with kind
 /// Input when the image is damaged or nvdisasm refuses it, and with kind

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Compares our reading of machine code with nvdisasm's:
+#   registers  every register, predicate and uniform register that an
+#              instruction reads and writes (d2k-translate --sass-regs), with the
+#              life ranges of `nvdisasm -plr`
+#   blocks     basic blocks and edges (--sass-blocks), with `nvdisasm -bbcfg`
+#
+# What nvdisasm does not say, and is therefore not compared:
+#   - calls: it shows what the callee reads and writes;
+#   - the predicates of a set (PR, UPR): P2R, R2P, UP2UR, UR2UP;
+#   - uniform registers from UR63 on;
+#   - padding: a branch to itself that nothing reaches, and NOPs, at the end of
+#     a section.
+#
+# usage: sass_oracle.py D2K-TRANSLATE NVDISASM CUBIN...
+# One line a file; exit 1 when one differs.
+
+import re
+import subprocess
+import sys
+
+FILES = {"GPR": "R", "PRED": "P", "UGPR": "UR", "UPRED": "UP"}
+SECTION = re.compile(r"\s*\.section\s+\.text\.([^,\s]+)")
+INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
+MNEMONIC = re.compile(r"(?:@!?U?P\w+\s+)?([A-Z0-9_]+)")
+NOT_COMPARED = {"CALL", "P2R", "R2P", "UP2UR", "UR2UP"}
+FIRST_UNTRACKED = 63
+
+
+def run(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, errors="replace")
+    if done.returncode != 0:
+        raise RuntimeError("%s: exit %d: %s" % (
+            command[0], done.returncode, done.stderr.strip()[:200]))
+    return done.stdout
+
+
+def isTracked(register):
+    match = re.fullmatch(r"(R|P|UR|UP)(\d+)", register)
+    return bool(match) and not (match[1] == "UR" and
+                                int(match[2]) >= FIRST_UNTRACKED)
+
+
+def findColumns(files, numbers):
+    """Places of the registers in a line: {column: name}. `files` names the
+    register files between bars, `numbers` the registers below them."""
+    bars = [i for i, c in enumerate(numbers) if c == "|"]
+    columns = {}
+    for start, end in zip(bars, bars[1:]):
+        prefix = FILES[files[start:end].strip("| ")]
+        for match in re.finditer(r"\d+", numbers[start:end]):
+            columns[start + match.end() - 1] = prefix + match[0]
+    return columns
+
+
+def readLifeRanges(text):
+    """{(function, offset): (instruction, reads, writes)} of `-plr`."""
+    result = {}
+    function, files, columns, number = None, "", {}, False
+    for line in text.splitlines():
+        if match := SECTION.match(line):
+            function = match[1]
+        bar = line.rfind("// |")
+        if bar < 0:
+            continue
+        left, right = line[:bar], line[bar + 3:]
+        if re.search(r"\bGPR\b", right):
+            files, number = right, True
+        elif number:
+            columns, number = findColumns(files, right), False
+        elif match := INSTRUCTION.match(left):
+            marks = {name: right[place] for place, name in columns.items()
+                     if place < len(right)}
+            result[function, int(match[1], 16)] = (
+                match[2],
+                {name for name, mark in marks.items() if mark in "vx"},
+                {name for name, mark in marks.items() if mark in "^x"})
+    return result
+
+
+def readRegisters(text):
+    """The same of our output."""
+    result = {}
+    for line in text.splitlines():
+        if line.startswith("function "):
+            function = line[len("function "):]
+            continue
+        offset, instruction, *rest = line.split(" | ")
+        sets = {part.split()[0]: set(filter(isTracked, part.split()[1:]))
+                for part in rest}
+        result[function, int(offset, 16)] = (
+            instruction, sets["reads"], sets["writes"])
+    return result
+
+
+def removePadding(registers, blocks):
+    """Takes the padding out of what we read."""
+    for function, spans in blocks.items():
+        offsets = sorted(offset for name, offset in registers
+                         if name == function)
+        while offsets and registers[function, offsets[-1]][0] == "NOP":
+            del registers[function, offsets.pop()]
+        if not offsets:
+            continue
+        end = offsets[-1]
+        spans.update({(first, end): spans.pop((first, last))
+                      for first, last in list(spans)
+                      if first <= end < last})
+        for span in [span for span in spans if span[0] > end]:
+            del spans[span]
+        reached = set().union(*(
+            to for span, to in spans.items() if span[0] != end))
+        if spans.get((end, end)) == {end} and end not in reached:
+            del spans[end, end]
+
+
+def compareRegisters(theirs, ours):
+    """Number of instructions compared, and the differences in words."""
+    compared, differences = 0, []
+    for place in sorted(set(theirs) | set(ours)):
+        if place not in theirs or place not in ours:
+            differences.append("%s+0x%x: only in %s" % (
+                *place, "ours" if place in ours else "nvdisasm's"))
+            continue
+        text, reads, writes = theirs[place]
+        if MNEMONIC.match(text)[1] in NOT_COMPARED:
+            continue
+        compared += 1
+        words = []
+        for what, their, our in (("reads", reads, ours[place][1]),
+                                 ("writes", writes, ours[place][2])):
+            if missing := their - our:
+                words.append("%s %s, too" % (what, " ".join(sorted(missing))))
+            if surplus := our - their:
+                words.append("%s no %s" % (what, " ".join(sorted(surplus))))
+        if words:
+            differences.append("%s+0x%x: %s: %s" % (
+                *place, text, "; ".join(words)))
+    return compared, differences
+
+
+def readGraph(text, functions):
+    """{function: {(first, last): set of the first offsets of successors}} of
+    `-bbcfg -poff`. A cluster that is no section is a subroutine in the one
+    before."""
+    function, node = None, None
+    places, edges, labels = {}, [], {}
+    for line in text.splitlines():
+        if match := re.match(r'subgraph "cluster_(.*)" \{', line):
+            if match[1] in functions:
+                function = match[1]
+            places.setdefault(function, {})
+        elif match := re.match(r'"((?:[^"\\]|\\.)*)"(?::\w+)?:\w+ -> '
+                               r'"((?:[^"\\]|\\.)*)"', line):
+            edges.append((match[1], match[2]))
+        elif match := re.match(r'"((?:[^"\\]|\\.)*)"$', line):
+            node = match[1]
+        elif line.startswith("[label=") and node is not None:
+            offsets = [int(number, 16) for number in re.findall(
+                r"(?:\{|\||>|\\l)([0-9a-f]{4,}):\\ ", line)]
+            if offsets:
+                labels[node] = (function, offsets[0], offsets[-1])
+                places[function][offsets[0], offsets[-1]] = set()
+            node = None
+    for source, target in edges:
+        if source not in labels or target not in labels:
+            continue
+        function, first, last = labels[source]
+        places[function][first, last].add(labels[target][1])
+    return places
+
+
+def readBlocks(text):
+    """The same of our output."""
+    places = {}
+    for line in text.splitlines():
+        if line.startswith("function "):
+            blocks = places.setdefault(line[len("function "):], {})
+            continue
+        span, *edges = line.split(" ")
+        first, last = (int(number, 16) for number in span.split(".."))
+        blocks[first, last] = {int(number, 16) for number in edges[1::2]}
+    return places
+
+
+def compareBlocks(theirs, ours):
+    """Number of blocks, and the differences in words."""
+    compared, differences = 0, []
+    for function, blocks in sorted(ours.items()):
+        graph = theirs.get(function, {})
+        compared += len(blocks)
+        for span in sorted(set(blocks) | set(graph)):
+            where = "%s+0x%x..0x%x" % (function, *span)
+            if span not in graph or span not in blocks:
+                differences.append("%s: block only in %s" % (
+                    where, "ours" if span in blocks else "nvdisasm's"))
+            elif blocks[span] != graph[span]:
+                differences.append("%s: goes to %s, in nvdisasm's to %s" % (
+                    where, *(" ".join("0x%x" % offset for offset in sorted(to))
+                             or "nothing"
+                             for to in (blocks[span], graph[span]))))
+    return compared, differences
+
+
+def compare(translate, nvdisasm, cubin):
+    """Numbers of instructions and of blocks, and all differences."""
+    ours = readRegisters(run([translate, "--quiet", "--sass-regs", cubin]))
+    blocks = readBlocks(run([translate, "--quiet", "--sass-blocks", cubin]))
+    removePadding(ours, blocks)
+    theirs = readLifeRanges(run([nvdisasm, "-c", "-plr", "-lrm", "wide",
+                                 cubin]))
+    instructions, differences = compareRegisters(theirs, ours)
+    graph = readGraph(run([nvdisasm, "-bbcfg", "-poff", cubin]), set(blocks))
+    number, more = compareBlocks(graph, blocks)
+    return instructions, number, differences + more
+
+
+def main():
+    if len(sys.argv) < 4:
+        print("usage: sass_oracle.py D2K-TRANSLATE NVDISASM CUBIN...",
+              file=sys.stderr)
+        return 2
+    translate, nvdisasm, *cubins = sys.argv[1:]
+    status = 0
+    for cubin in cubins:
+        try:
+            instructions, blocks, differences = compare(translate, nvdisasm,
+                                                        cubin)
+        except RuntimeError as error:
+            print("FAIL %s: %s" % (cubin, error))
+            status = 1
+            continue
+        print("%s %s: %d instructions, %d blocks, %d differences" % (
+            "FAIL" if differences else "pass", cubin, instructions, blocks,
+            len(differences)), flush=True)
+        for difference in differences[:20]:
+            print("  " + difference)
+        status |= bool(differences)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
