@@ -67,6 +67,7 @@ TEST(CheckSourceTest, FindsNames) {
   expectFault("cudaStream\\\nSynchronize(s);", "uses cudaStreamSynchronize");
   expectFault("x = ::fork ();", "uses fork: no processes");
   expectFault("auto f = dlsym;", "uses dlsym");
+  expectFault("std::exit(0);", "uses exit");
   expectFault("__attribute__((constructor)) void f();", "uses constructor");
   expectFault("asm(\".incbin \\\"x\\\"\");", "uses .incbin");
   expectFault("asm(R\"(multimem.red)\");", "multicast");
@@ -104,6 +105,10 @@ TEST(CheckImportsTest, ReadsImports) {
                          "  return cudaMalloc(p, 1); }"),
             "compiled library: imports cudaMalloc, which is not on the list of "
             "allowed functions (docs/SubmissionRules.md)\n");
+  // nvcc writes such a body for the host twin of a __device__ function.
+  EXPECT_EQ(checkLibrary("#include <cstdlib>\n"
+                         "float twin(float) { int code = 1; ::exit(code); }\n"),
+            "");
   // What no scanner of the source can see.
   std::string pasted =
       checkLibrary("#define CALL(a, b) a##b\n"
