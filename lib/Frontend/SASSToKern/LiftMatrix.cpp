@@ -29,12 +29,14 @@ static std::optional<Fragment> getFragment(const Instruction &instruction) {
   Fragment fragment;
   for (const std::string &modifier : instruction.mnemonic->modifiers) {
     llvm::StringRef text = modifier;
-    if (text == "16" || text == "U8" || text == "8" || text == "U4x16P64" ||
-        text == "U6x16P32") {
-      if (text != "16")
-        fragment.type = text == "U4x16P64"   ? ElementType::B4X16
-                        : text == "U6x16P32" ? ElementType::B6X16
-                                             : ElementType::B8;
+    if (text == "16") {
+      fragment.type = ElementType::B16;
+    } else if (text == "U8" || text == "8") {
+      fragment.type = ElementType::B8;
+    } else if (text.starts_with("U4x16P64")) {
+      fragment.type = ElementType::B4X16;
+    } else if (text.starts_with("U6x16P32")) {
+      fragment.type = ElementType::B6X16;
     } else if (text == "2" || text == "4" || text == "1") {
       text.getAsInteger(10, fragment.count);
     } else if (text.consume_front("M")) {
