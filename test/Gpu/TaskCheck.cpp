@@ -13,7 +13,9 @@
 // task on several GPUs share the first device when there are too few.
 
 #include "Device/OracleWorkload.h"
+#include "d2k/Task/Inputs.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -54,6 +56,9 @@ private:
                             const task::Workload &workload, Library &library);
   Result<void> checkTrivialOutputs(OracleWorkload &oracle,
                                    const task::Workload &workload);
+  /// Inputs drawn on the device have the bits that the host draws.
+  Result<void> checkDraws(OracleWorkload &oracle,
+                          const task::Workload &workload);
   /// Calls the library on all ranks and waits.
   Result<void> call(OracleWorkload &oracle, const task::Workload &workload,
                     Entry entry, int times, double *microseconds = nullptr);
@@ -263,6 +268,49 @@ Result<void> TaskCheck::checkTrivialOutputs(OracleWorkload &oracle,
   return {};
 }
 
+Result<void> TaskCheck::checkDraws(OracleWorkload &oracle,
+                                   const task::Workload &workload) {
+  constexpr int64_t kMost = 1 << 18;
+  AxisValues axes = task.getAxisValues(workload, machine);
+  size_t compared = 0, different = 0;
+  for (const task::TrialSpec &trial : task::planTrials(task, 4711)) {
+    if (Result<void> done = oracle.fill(0, trial); !done)
+      return done;
+    for (const BufferInfo &buffer : oracle.getBuffers()) {
+      const task::Tensor *input = task.findTensor(buffer.tensor);
+      if (!input || input->isOutput)
+        continue;
+      Result<task::DrawSpec> spec = task::getDrawSpec(
+          task, *input,
+          task.getDistribution(*input, workload,
+                               task::findTrial(task, trial.kind)),
+          axes);
+      if (!spec)
+        return forwardFailure(std::move(spec));
+      int64_t count = std::min(kMost, int64_t(buffer.bytes) * 8 /
+                                          task::getElementBits(spec->type));
+      std::vector<char> bytes(
+          size_t(count * task::getElementBits(spec->type) / 8));
+      driver.cuCtxSetCurrent(contexts[buffer.rank]);
+      if (Result<void> done =
+              driver.check(driver.cuMemcpyDtoH(
+                               bytes.data(), buffer.getAddress(), bytes.size()),
+                           "copy an input");
+          !done)
+        return done;
+      uint64_t seed = task::getInputSeed(task, *input, buffer.rank, trial.seed);
+      for (int64_t i = 0; i < count; ++i)
+        different += task::loadElement(spec->type, bytes.data(), i) !=
+                     task::drawElement(*spec, seed, i);
+      compared += size_t(count);
+    }
+  }
+  report(different == 0 && compared != 0,
+         workload.id + " draws: " + std::to_string(different) + " of " +
+             std::to_string(compared) + " elements differ from the host's");
+  return {};
+}
+
 Result<void> TaskCheck::checkWorkload(const task::Workload &workload,
                                       std::vector<Library> &libraries) {
   OracleConfig config;
@@ -279,6 +327,8 @@ Result<void> TaskCheck::checkWorkload(const task::Workload &workload,
       OracleWorkload::create(driver, config);
   if (!oracle)
     return forwardFailure(std::move(oracle));
+  if (Result<void> done = checkDraws(**oracle, workload); !done)
+    return done;
   for (Library &library : libraries)
     if (library.mustPass || library.rejection.empty())
       if (Result<void> done = checkLibrary(**oracle, workload, library); !done)
