@@ -451,6 +451,8 @@ static unsigned getWidth(const Instruction &instruction, const Item &item,
     size_t at = item.width == 'g' ? 0 : 1;
     return at < types.size() ? toRegisters(types[at]) : 1;
   }
+  case 'v':
+    return operand.hasSuffix("F32") ? 1 : 2;
   case 'e':
     return operand.address.wideBase ||
                    (has("E") && !operand.address.unsignedBase)

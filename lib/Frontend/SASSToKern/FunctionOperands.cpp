@@ -389,6 +389,11 @@ Value FunctionLifter::floating(const Operand &operand, ElementType kind) {
                    llvm::APFloat::rmNearestTiesToEven, &losesInfo);
     uint64_t half = number.bitcastToAPInt().getZExtValue();
     value = constant32(half << 16 | half);
+  } else if (kind == ElementType::F32X2 &&
+             (operand.kind == OperandKind::Float || operand.hasSuffix("F32"))) {
+    // One number for both.
+    value = plain(operand, 32);
+    value = combine(value, value);
   } else {
     value = plain(operand, bits);
   }

@@ -171,6 +171,17 @@ TEST(SassJsonReader, KnowsWhatIsReadAndWritten) {
   EXPECT_EQ(getFlow("ISETP.GE.U32.AND.EX P1,PT,R0,RZ,PT,P2"), "R0 P2 > P1");
   EXPECT_EQ(getFlow("LDSM.16.M88.4 R172,[R176]"), "R176 > R172 R173 R174 R175");
   EXPECT_EQ(getFlow("F2F.F64.F32 R4,R6"), "R6 > R4 R5");
+  // Two sums; the factor R8 is in both, the others are pairs.
+  EXPECT_EQ(getFlow("FFMA2 R2,R4.F32x2.HI_LO,R8.F32,R6.F32x2.HI_LO"),
+            "R4 R5 R6 R7 R8 > R2 R3");
+  EXPECT_EQ(getFlow("LDTM.STAT.x2.MAX.F32 R3,R124,tmem[UR6]"),
+            "UR6 > R3 R124 R125");
+  // The mask loads four words to R12 and two to R8.
+  EXPECT_EQ(getFlow("LDG.E.ENL2.256 R12,R8,desc[UR4][R2.64],0xf3"),
+            "R2 R3 UR4 UR5 > R8 R9 R12 R13 R14 R15");
+  // LDGSTS has its predicate written, too.
+  EXPECT_EQ(getFlow("LDGSTS.E.BYPASS.128 [R9],desc[UR8][R2.64],!P0"),
+            "R2 R3 R9 UR8 UR9 P0 > P0");
   EXPECT_EQ(getFlow("BSSY B3,0x0"), " > B3");
   EXPECT_EQ(getFlow("CALL.REL.NOINC R18,0x0"), "R18 R19 > ");
   EXPECT_EQ(getFlow("FROB R1,R2"), "not modelled");
@@ -237,6 +248,22 @@ TEST(SassJsonReader, CutsBlocks) {
   EXPECT_EQ(function.findInstruction(0x40), 4u);
   EXPECT_EQ(function.findInstruction(0x44), std::nullopt);
   EXPECT_TRUE(module.remarks.empty());
+}
+
+TEST(SassJsonReader, TakesCallsOfLabelsForBranches) {
+  Module module = read({
+      "@P0 CALL.REL.NOINC 0x20", // 0x00
+      "BRA 0x30",                // 0x10
+      "CALL.REL.NOINC 0x0",      // 0x20: of the function itself
+      "EXIT",                    // 0x30
+  });
+  const Function &function = module.functions.at(0);
+  ASSERT_EQ(function.blocks.size(), 4u);
+  EXPECT_EQ(
+      function.blocks[0].successors,
+      (std::vector<Edge>{{2, EdgeKind::Branch}, {1, EdgeKind::FallThrough}}));
+  EXPECT_EQ(function.blocks[2].successors,
+            (std::vector<Edge>{{3, EdgeKind::FallThrough}}));
 }
 
 TEST(SassJsonReader, JoinsSubroutines) {
