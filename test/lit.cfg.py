@@ -11,6 +11,7 @@
 # are independent of each other.
 
 import os
+import platform
 import shutil
 import sys
 
@@ -115,6 +116,7 @@ if os.path.exists(fake):
     setting = " ".join("%s=%s" % pair for pair in variables.items())
     config.substitutions.append(("%fake-cuda", "env " + setting))
     config.available_features.add("fake-cuda")
+    config.available_features.add("host-" + platform.machine())
 
 if shutil.which("clang-format-22"):
     config.available_features.add("clang-format")

@@ -10,6 +10,7 @@
 #include "d2k/Support/Sha256.h"
 #include "d2k/Support/Subprocess.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 
@@ -107,6 +108,9 @@ Result<CompileOutcome> Compiler::compile(const CompileRequest &request) const {
   outcome.seconds = result->seconds;
   outcome.diagnostics = result->error + result->output;
   outcome.succeeded = result->succeeded() && isRegularFile(request.output);
+  // A supervisor of the sandbox reports a signal N as 128 + N.
+  outcome.wasKilled = !result->timedOut && (result->signal == SIGKILL ||
+                                            result->exitCode == 128 + SIGKILL);
   if (!outcome.succeeded && (outcome.diagnostics.empty() || !result->exitCode ||
                              *result->exitCode > 2))
     outcome.diagnostics += "nvcc: " + result->describeEnd() + "\n";

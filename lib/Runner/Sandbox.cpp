@@ -54,7 +54,8 @@ json::Value SandboxConfig::toJson() const {
                       {"devices", devices},
                       {"temporary_bytes", int64_t(temporaryBytes)},
                       {"max_file_bytes", int64_t(maxFileBytes)},
-                      {"max_descriptors", int64_t(maxDescriptors)}};
+                      {"max_descriptors", int64_t(maxDescriptors)},
+                      {"max_program_bytes", int64_t(maxProgramBytes)}};
 }
 
 Result<SandboxConfig> SandboxConfig::fromJson(const json::Cursor &cursor) {
@@ -74,7 +75,8 @@ Result<SandboxConfig> SandboxConfig::fromJson(const json::Cursor &cursor) {
   for (auto [name, number] :
        {std::pair{"temporary_bytes", &config.temporaryBytes},
         std::pair{"max_file_bytes", &config.maxFileBytes},
-        std::pair{"max_descriptors", &config.maxDescriptors}}) {
+        std::pair{"max_descriptors", &config.maxDescriptors},
+        std::pair{"max_program_bytes", &config.maxProgramBytes}}) {
     Result<int64_t> value = cursor.getInteger(name);
     if (!value)
       return forwardFailure(std::move(value));
@@ -435,4 +437,9 @@ Isolation runner::enterSandbox(const SandboxConfig &config) {
   // Dropping privileges clears the wish to die with the parent.
   dieWithParent();
   return isolation;
+}
+
+void runner::executeInSandbox(const SandboxConfig &config, char **argv) {
+  setLimit(RLIMIT_AS, config.maxProgramBytes);
+  ::execvp(argv[0], argv);
 }

@@ -22,8 +22,6 @@
 #include <string>
 #include <string_view>
 
-#include <unistd.h>
-
 using namespace d2k;
 using namespace d2k::runner;
 
@@ -37,15 +35,6 @@ static Result<SandboxConfig> parseSandbox(const char *text) {
   if (!document)
     return forwardFailure(std::move(document));
   return SandboxConfig::fromJson(document->getRoot());
-}
-
-/// Replaces this process by the program behind the walls.
-static int execute(char **arguments) {
-  // A compiler needs a temporary folder that is its own.
-  ::execvp(arguments[0], arguments);
-  return complain(std::string(arguments[0]) +
-                      ": cannot be executed: " + std::strerror(errno),
-                  FailureKind::Environment);
 }
 
 static int testItself(const std::vector<std::string> &arguments) {
@@ -94,14 +83,18 @@ int main(int argc, char **argv) {
     if (!config)
       return complain(config.error().message, config.error().kind);
     isolation = enterSandbox(*config);
+    if (mode == "exec") {
+      executeInSandbox(*config, program);
+      return complain(std::string(program[0]) +
+                          ": cannot be executed: " + std::strerror(errno),
+                      FailureKind::Environment);
+    }
   }
   if (mode == "probe") {
     forbidSystemCalls(isolation);
     std::puts(json::dump(isolation.toJson()).c_str());
     return 0;
   }
-  if (mode == "exec")
-    return execute(program);
   Channel channel(channelNumber);
   if (mode == "worker")
     return serveWorker(channel, isolation);

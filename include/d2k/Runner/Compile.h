@@ -36,6 +36,8 @@ struct CompileRequest {
 
 struct CompileOutcome {
   bool succeeded = false;
+  /// Somebody killed it, which says nothing about the sources.
+  bool wasKilled = false;
   /// What nvcc printed, whether it succeeded or not, and how it ended when
   /// that was not by itself.
   std::string diagnostics;

@@ -34,6 +34,9 @@ struct SandboxConfig {
   uint64_t maxFileBytes = uint64_t(1) << 30;
   /// Open descriptors.
   uint64_t maxDescriptors = 4096;
+  /// Address space of a program that is executed inside; not of a worker,
+  /// whose CUDA context reserves terabytes.
+  uint64_t maxProgramBytes = uint64_t(32) << 30;
 
   json::Value toJson() const;
   static Result<SandboxConfig> fromJson(const json::Cursor &cursor);
@@ -80,6 +83,9 @@ void forbidSystemCalls(Isolation &isolation);
 /// Makes the calling process, and what it starts, die with its parent, and
 /// keeps other processes of the same user from reading its memory.
 void dieWithParent();
+/// Replaces this process, which is in the sandbox, by a program; \p argv ends
+/// in a null pointer. Returns only when that fails, with the reason in errno.
+void executeInSandbox(const SandboxConfig &config, char **argv);
 void forbidInspection();
 
 } // namespace d2k::runner

@@ -30,6 +30,9 @@ namespace d2k::embedded {
 extern const char *const referenceHeader;
 } // namespace d2k::embedded
 
+/// How often something is tried when a process is killed by somebody else.
+static constexpr unsigned kMostLosses = 3;
+
 namespace {
 
 /// One evaluation at a time on a device: times of two at once would be worth
@@ -211,6 +214,9 @@ Result<bool> Evaluator::compileSubmission() {
     sandbox.hidden.push_back(joinPath(options.dataRoot, folder));
   request.sandbox = std::move(sandbox);
   Result<CompileOutcome> outcome = compiler->compile(request);
+  for (unsigned attempt = 1;
+       outcome && outcome->wasKilled && attempt < kMostLosses; ++attempt)
+    outcome = compiler->compile(request);
   if (!outcome)
     return forwardFailure(std::move(outcome));
   evaluation.compileSeconds = outcome->seconds;
@@ -288,14 +294,16 @@ Result<void> Evaluator::startProcesses() {
                           });
         !done)
       return done;
-  if (Step<void> done = session->startOracle(); !done)
-    return tl::unexpected<Failure>(getFailure(done.error()));
+  Step<void> started = session->startOracle();
+  for (unsigned attempt = 1; !started && attempt < kMostLosses &&
+                             started.error().kind == Trouble::Kind::Lost;
+       ++attempt)
+    started = session->startOracle();
+  if (!started)
+    return tl::unexpected<Failure>(getFailure(started.error()));
   evaluation.device = session->getDevices().front();
   return {};
 }
-
-/// How often a workload is run again because a process was killed by somebody.
-static constexpr unsigned kMostLosses = 3;
 
 Result<WorkloadResult> Evaluator::runWorkload(const task::Workload &workload) {
   for (unsigned attempt = 1;; ++attempt) {

@@ -1,4 +1,4 @@
-# Checks what d2k-run eval --json wrote for honest.cu.
+# Checks what d2k-run eval --json wrote for the naive kernel.
 # usage: check_result.py RESULT
 
 import json

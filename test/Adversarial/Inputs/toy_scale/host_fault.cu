@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// exploit: crashes on the host
+// verdict: crash
+
+#include "d2k_toy_scale.h"
+
+extern "C" int d2k_toy_scale(const d2k_toy_scale_args *args, void *workspace,
+                             size_t bytes, cudaStream_t stream) {
+  *static_cast<volatile int *>(nullptr) = 1;
+  return 0;
+}
