@@ -182,6 +182,9 @@ TEST(SassJsonReader, KnowsWhatIsReadAndWritten) {
   // LDGSTS has its predicate written, too.
   EXPECT_EQ(getFlow("LDGSTS.E.BYPASS.128 [R9],desc[UR8][R2.64],!P0"),
             "R2 R3 R9 UR8 UR9 P0 > P0");
+  EXPECT_EQ(getFlow("IMNMX.S64 PT,PT,R14,R18,UR16,!PT,!PT"),
+            "R18 R19 UR16 UR17 > R14 R15");
+  EXPECT_EQ(getFlow("BREAK.RELIABLE B1,P2"), "P2 > B1");
   EXPECT_EQ(getFlow("BSSY B3,0x0"), " > B3");
   EXPECT_EQ(getFlow("CALL.REL.NOINC R18,0x0"), "R18 R19 > ");
   EXPECT_EQ(getFlow("FROB R1,R2"), "not modelled");
