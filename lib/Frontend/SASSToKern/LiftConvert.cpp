@@ -146,7 +146,12 @@ static bool liftScalar(FunctionLifter &lifter, const Instruction &instruction) {
 static bool liftPack(FunctionLifter &lifter, const Instruction &instruction) {
   Parts parts(instruction);
   SmallVector<ElementType, 2> types = getTypes(instruction);
-  if (!parts.target || parts.values.empty() || types.empty())
+  if (!parts.target || parts.values.empty())
+    return false;
+  // F2FP.PACK_AB packs two halves.
+  if (types.empty() && hasOnly(instruction, {"PACK_AB", "RZ", "RELU"}))
+    types.push_back(ElementType::F16);
+  if (types.empty())
     return false;
   ElementType one = types.front(),
               from = types.size() > 1 ? types.back() : ElementType::F32;

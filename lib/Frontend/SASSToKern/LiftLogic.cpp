@@ -428,6 +428,17 @@ static bool liftSpecial(FunctionLifter &lifter,
   return true;
 }
 
+/// LEPC: the address of a place in the code, which a call returns to.
+static bool liftCodeAddress(FunctionLifter &lifter,
+                            const Instruction &instruction) {
+  Parts parts(instruction);
+  if (!parts.target || parts.target->width != 2)
+    return false;
+  lifter.assignWide(parts.target->reg,
+                    lifter.special("code_address", lifter.module.i64));
+  return true;
+}
+
 LiftFn sasslift::findLogic(Opcode opcode) {
   switch (opcode) {
   case Opcode::LOP3:
@@ -464,6 +475,9 @@ LiftFn sasslift::findLogic(Opcode opcode) {
     return liftMove;
   case Opcode::R2UR:
     return liftLaneMove;
+  case Opcode::LEPC:
+  case Opcode::ULEPC:
+    return liftCodeAddress;
   case Opcode::S2R:
   case Opcode::S2UR:
   case Opcode::CS2R:
