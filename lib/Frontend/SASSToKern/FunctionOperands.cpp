@@ -394,6 +394,13 @@ Value FunctionLifter::floating(const Operand &operand, ElementType kind) {
     // One number for both.
     value = plain(operand, 32);
     value = combine(value, value);
+  } else if (kind == ElementType::F32X2 &&
+             (operand.kind == OperandKind::Float ||
+              (operand.isRegister() && operand.width < 2 &&
+               !operand.reg.isConstant()))) {
+    // One number for both halves.
+    Value half = plain(operand);
+    value = combine(half, half);
   } else {
     value = plain(operand, bits);
   }
