@@ -16,10 +16,13 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -168,6 +171,21 @@ static bool enterUserNamespace() {
   writeText("/proc/self/setgroups", "deny");
   return writeText("/proc/self/uid_map", "1000 " + user + " 1") &&
          writeText("/proc/self/gid_map", "1000 " + group + " 1");
+}
+
+/// NCCL, which a baseline may use, meets its own ranks over the loopback
+/// interface; a new network namespace has one that is down.
+static void startLoopback() {
+  int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request = {};
+  std::strncpy(request.ifr_name, "lo", IFNAMSIZ - 1);
+  if (socket < 0)
+    return;
+  if (::ioctl(socket, SIOCGIFFLAGS, &request) == 0) {
+    request.ifr_flags |= IFF_UP;
+    ::ioctl(socket, SIOCSIFFLAGS, &request);
+  }
+  ::close(socket);
 }
 
 //===----------------------------------------------------------------------===//
@@ -401,6 +419,8 @@ Isolation runner::enterSandbox(const SandboxConfig &config) {
     if (!*wall)
       miss(name);
   }
+  if (isolation.networkNamespace)
+    startLoopback();
   if (isolation.processNamespace) {
     pid_t init = ::fork();
     if (init < 0)

@@ -6,6 +6,7 @@
 
 #include "d2k/Runner/Channel.h"
 #include "d2k/Runner/Sandbox.h"
+#include "d2k/Support/Files.h"
 
 #include <chrono>
 #include <cstdio>
@@ -78,6 +79,10 @@ static json::Value misbehave(const std::string &operation,
     return canOpen(argument, O_RDONLY);
   if (operation == "write")
     return canOpen(argument, O_WRONLY | O_CREAT);
+  if (operation == "loopback")
+    // The kernel routes 127.0.0.1 once the interface is up.
+    return readFile("/proc/net/fib_trie").value_or("").find("127.0.0.1") !=
+           std::string::npos;
   if (operation == "signal")
     return ::kill(pid_t(std::atoi(argument.c_str())), 0) == 0;
   if (operation == "print")

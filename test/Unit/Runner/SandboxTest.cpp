@@ -103,6 +103,12 @@ TEST_F(SandboxTest, MakesNoProcesses) { expectKilled("fork"); }
 
 TEST_F(SandboxTest, ReachesNoNetwork) { expectKilled("socket"); }
 
+TEST_F(SandboxTest, HasALoopbackInterface) {
+  if (!isRegularFile("/proc/net/fib_trie"))
+    GTEST_SKIP() << "the kernel shows no routes";
+  EXPECT_TRUE(can("loopback", ""));
+}
+
 TEST_F(SandboxTest, PassesOnHowTheProcessEnded) {
   child->request("exit", {}, 60s);
   EXPECT_EQ(child->getEnd().cause, EndCause::Exited);
