@@ -402,10 +402,14 @@ Result<Judgement> OracleWorkload::judge(unsigned set,
     done = driver.check(
         driver.cuMemAlloc(&deviceTiles, tiles.size() * sizeof(int64_t)),
         "allocate a list of tiles");
+    // In the order of the stream: a copy from pageable memory without a stream
+    // may return before the data is there, and this stream does not wait for
+    // the default one.
     if (done)
-      done = driver.check(driver.cuMemcpyHtoD(deviceTiles, tiles.data(),
-                                              tiles.size() * sizeof(int64_t)),
-                          "copy a list of tiles");
+      done = driver.check(
+          driver.cuMemcpyHtoDAsync(deviceTiles, tiles.data(),
+                                   tiles.size() * sizeof(int64_t), streams[0]),
+          "copy a list of tiles");
   }
   if (done)
     done = computeExpected(set, deviceTiles, int64_t(tiles.size()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // exploit: none, a call that says that it failed
-// verdict: crash
+// verdict: incorrect crash
 
 #include "honest.cuh"
 
