@@ -298,7 +298,7 @@ struct TierStatus {
   /// runs differ.
   std::optional<double> seconds;
   /// How much of it the tool took that is not ours (nvdisasm).
-  std::optional<double> toolSeconds;
+  std::optional<double> toolSeconds = std::nullopt;
 };
 
 /// One input file and the hash of what was read from it.
