@@ -1,74 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pipeline of d2k-analyze: inputs, compilation, PTX to kern, detectors.
+// The pipeline of d2k-analyze: inputs, compilation, each tier, and one list of
+// kernels made of what the tiers say.
 
 #include "d2k/Driver/Analyze.h"
 
-#include "Sources.h"
+#include "Inputs.h"
+#include "TierReader.h"
 
-#include "d2k/Dialect/Kern/Kern.h"
-#include "d2k/Dialect/Kern/Transforms/Passes.h"
 #include "d2k/Driver/Compile.h"
-#include "d2k/Frontend/PTX/Parser.h"
-#include "d2k/Frontend/PTXToKern/Lift.h"
+#include "d2k/Fact/MergeTiers.h"
 #include "d2k/Properties/Properties.h"
 #include "d2k/Support/Files.h"
 #include "d2k/Support/Sha256.h"
 
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Verifier.h"
-#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <set>
 
 using namespace d2k;
 
 namespace {
-enum class InputKind { Cuda, Ptx };
-
-struct Input {
-  std::string path;
-  InputKind kind;
-  std::string text;
+/// What one input, or the compiler, gives each tier.
+struct Unit {
+  struct Ptx {
+    std::string name, text;
+  };
+  std::optional<Ptx> ptx;
+  std::vector<sass::Image> images;
+  /// An nvdisasm listing.
+  const Input *disassembly = nullptr;
+  KernelExtras extras;
+  /// The cubin is what nvcc made of an input: that it cannot be read fails the
+  /// tier and not the analysis.
+  bool isCompiled = false;
 };
-
-/// PTX of one input, with what is known about it.
-struct PtxUnit {
-  /// Name that locations in the PTX itself carry.
-  std::string name;
-  std::string text;
-  std::map<std::string, KernelResources> resources;
-};
-
-/// At most this many front-end errors of one input are repeated to the user.
-constexpr unsigned kMaxReportedErrors = 10;
 
 class Pipeline {
 public:
   Pipeline(const AnalyzeRequest &request, bool keepKern)
-      : request(request), keepKern(keepKern) {}
+      : request(request), reader(request, keepKern) {}
 
   Result<AnalyzeOutcome> run();
 
 private:
   Result<void> collectInputs();
-  Result<void> collectFolder(const std::string &path);
-  Result<void> addInput(const std::string &path);
-  Result<PtxUnit> makePtx(const Input &input);
-  Result<void> analyzePtx(PtxUnit unit);
-  Result<void> checkTarget(llvm::StringRef name, llvm::StringRef target);
+  Result<Unit> makeUnit(const Input &input);
+  Result<void> compile(const Input &input, Unit &unit);
+  Result<void> addImages(const std::string &path, Unit &unit);
+  Result<void> checkTarget(const std::string &name, const std::string &found);
+  Result<void> addResult(const std::string &name, TierResult result,
+                         std::vector<KernelFacts> &kernels);
+  Result<void> readPtx(Unit &unit);
+  Result<void> readSass(Unit &unit);
+  void finishTier(Tier tier, bool wanted, bool found, const char *missing,
+                  const std::vector<KernelFacts> &kernels);
   void nameSourcesAsGiven();
 
   const AnalyzeRequest &request;
-  bool keepKern;
+  TierReader reader;
   std::vector<Input> inputs;
   AnalyzeOutcome outcome;
-  SourceCache sources;
-  double ptxSeconds = 0;
+  std::vector<KernelFacts> ptxKernels, sassKernels;
+  bool hasPtx = false, hasSass = false;
+  double ptxSeconds = 0, sassSeconds = 0;
 };
 } // namespace
 
@@ -76,99 +74,36 @@ private:
 // Inputs
 //===----------------------------------------------------------------------===//
 
-/// What the file holds, by its name and, failing that, by its first bytes.
-static Result<InputKind> classify(const std::string &path,
-                                  llvm::StringRef text) {
-  llvm::StringRef extension = llvm::sys::path::extension(path);
-  if (text.starts_with("\x7f"
-                       "ELF") ||
-      extension == ".cubin" || extension == ".fatbin" || extension == ".o" ||
-      extension == ".so")
-    return fail(FailureKind::Input,
-                path + ": is machine code, which this version does not read; "
-                       "give it the CUDA source or the PTX (cuobjdump -ptx)");
-  if (text.trim().empty())
-    return fail(FailureKind::Input, path + ": is empty");
-  if (extension == ".ptx")
-    return InputKind::Ptx;
-  if (extension == ".cu" || extension == ".cuh" || extension == ".cpp" ||
-      extension == ".cc" || extension == ".cxx")
-    return InputKind::Cuda;
-  if (text.take_front(4096).contains(".version"))
-    return InputKind::Ptx;
-  return fail(FailureKind::Input,
-              path + ": is neither CUDA source (.cu) nor PTX (.ptx)");
-}
-
-Result<void> Pipeline::addInput(const std::string &path) {
-  Result<std::string> text = readFile(path);
-  if (!text)
-    return forwardFailure(std::move(text));
-  Result<InputKind> kind = classify(path, *text);
-  if (!kind)
-    return forwardFailure(std::move(kind));
-  outcome.analysis.inputs.push_back({path, sha256Hex(*text)});
-  inputs.push_back({path, *kind, std::move(*text)});
-  return {};
-}
-
-Result<void> Pipeline::collectFolder(const std::string &path) {
-  Result<std::vector<std::string>> names = listDirectory(path);
-  if (!names)
-    return forwardFailure(std::move(names));
-  // A submission is its sources; PTX beside them is compiler output.
-  for (const char *extension : {".cu", ".ptx"}) {
-    bool found = false;
-    for (const std::string &name : *names) {
-      std::string file = joinPath(path, name);
-      if (llvm::sys::path::extension(name) != extension || isDirectory(file))
-        continue;
-      if (Result<void> added = addInput(file); !added)
-        return added;
-      found = true;
-    }
-    if (found)
-      return {};
-  }
-  return fail(FailureKind::Input, path + ": holds no .cu and no .ptx file");
-}
-
 Result<void> Pipeline::collectInputs() {
   for (const std::string &path : request.inputs) {
-    Result<void> added =
-        isDirectory(path) ? collectFolder(path) : addInput(path);
-    if (!added)
-      return added;
+    if (isDirectory(path)) {
+      Result<std::vector<Input>> found = readFolder(path);
+      if (!found)
+        return forwardFailure(std::move(found));
+      for (Input &input : *found)
+        inputs.push_back(std::move(input));
+      continue;
+    }
+    Result<Input> input = readInput(path);
+    if (!input)
+      return forwardFailure(std::move(input));
+    inputs.push_back(std::move(*input));
   }
   if (inputs.empty())
-    return fail(FailureKind::Usage, "no input; name a .cu or .ptx file, or a "
-                                    "folder that holds them");
-  bool oneSource = inputs.size() == 1 && inputs[0].kind == InputKind::Cuda;
-  if (request.withPtx && !oneSource)
     return fail(FailureKind::Usage,
-                "--with-ptx needs exactly one source as input");
+                "no input; name a .cu, .ptx or .cubin file, or a folder that "
+                "holds some");
+  bool oneSource = inputs.size() == 1 && inputs[0].kind == InputKind::Cuda;
+  if ((request.withPtx || request.withCubin) && !oneSource)
+    return fail(FailureKind::Usage,
+                std::string(request.withPtx ? "--with-ptx" : "--with-cubin") +
+                    " needs exactly one source as input");
+  for (const Input &input : inputs)
+    outcome.analysis.inputs.push_back({input.path, sha256Hex(input.bytes)});
   return {};
 }
 
-Result<PtxUnit> Pipeline::makePtx(const Input &input) {
-  PtxUnit unit;
-  if (input.kind == InputKind::Ptx) {
-    unit.name = input.path;
-    unit.text = input.text;
-    return unit;
-  }
-  if (request.withPtx) {
-    Result<std::string> text = readFile(*request.withPtx);
-    if (!text)
-      return forwardFailure(std::move(text));
-    unit.name = *request.withPtx;
-    unit.text = std::move(*text);
-    return unit;
-  }
-  if (request.compiler == PtxCompiler::None)
-    return fail(FailureKind::Usage,
-                input.path + ": is source, and --compiler none forbids to "
-                             "compile it; add --with-ptx FILE");
+Result<void> Pipeline::compile(const Input &input, Unit &unit) {
   CompileRequest compile;
   compile.source = input.path;
   compile.arch = request.arch.value_or(request.defaultArch);
@@ -183,127 +118,212 @@ Result<PtxUnit> Pipeline::makePtx(const Input &input) {
                             compiled->diagnostics.begin(),
                             compiled->diagnostics.end());
   ptxSeconds += compiled->seconds;
-  unit.name = input.path + ".ptx";
-  unit.text = std::move(compiled->ptx);
-  unit.resources = std::move(compiled->resources);
+  unit.ptx = {input.path + ".ptx", std::move(compiled->ptx)};
+  std::optional<sass::Target> target = sass::parseTarget(compile.arch);
+  unit.images.push_back({input.path + ".cubin", target.value_or(sass::Target()),
+                         std::move(compiled->cubin)});
+  unit.isCompiled = true;
+  unit.extras.resources = std::move(compiled->resources);
+  return {};
+}
+
+/// "sm_80, sm_90a"
+static std::string listTargets(const std::vector<sass::Image> &images) {
+  std::set<sass::Target> targets;
+  for (const sass::Image &image : images)
+    targets.insert(image.target);
+  std::string text;
+  for (const sass::Target &target : targets)
+    text += (text.empty() ? "" : ", ") + target.getName();
+  return text;
+}
+
+/// The images in file `path` for the one target that is analysed.
+Result<void> Pipeline::addImages(const std::string &path, Unit &unit) {
+  Result<std::vector<sass::Image>> images = sass::listImages(path);
+  if (!images)
+    return forwardFailure(std::move(images));
+  std::string targets = listTargets(*images);
+  if (request.arch && images->size() > 1)
+    std::erase_if(*images, [&](const sass::Image &image) {
+      return image.target.getName() != *request.arch;
+    });
+  if (images->empty())
+    return fail(FailureKind::Usage, path + ": has no machine code for the " +
+                                        "--arch " + *request.arch + "; it has " +
+                                        targets);
+  if (listTargets(*images).find(',') != std::string::npos)
+    return fail(FailureKind::Usage, path + ": has machine code for " + targets +
+                                        "; choose one with --arch");
+  for (sass::Image &image : *images)
+    unit.images.push_back(std::move(image));
+  return {};
+}
+
+Result<Unit> Pipeline::makeUnit(const Input &input) {
+  Unit unit;
+  switch (input.kind) {
+  case InputKind::Ptx:
+    unit.ptx = {input.path, input.bytes};
+    return unit;
+  case InputKind::Disassembly:
+    unit.disassembly = &input;
+    return unit;
+  case InputKind::MachineCode:
+    unit.extras.launches = input.launches;
+    if (Result<void> added = addImages(input.path, unit); !added)
+      return forwardFailure(std::move(added));
+    return unit;
+  case InputKind::Cuda:
+    break;
+  }
+  if (request.withPtx || request.withCubin) {
+    if (request.withPtx) {
+      Result<std::string> text = readFile(*request.withPtx);
+      if (!text)
+        return forwardFailure(std::move(text));
+      unit.ptx = {*request.withPtx, std::move(*text)};
+    }
+    if (request.withCubin)
+      if (Result<void> added = addImages(*request.withCubin, unit); !added)
+        return forwardFailure(std::move(added));
+    return unit;
+  }
+  if (request.compiler == PtxCompiler::None)
+    return fail(FailureKind::Usage,
+                input.path + ": is source, and --compiler none forbids to "
+                             "compile it; add --with-ptx FILE");
+  if (Result<void> compiled = compile(input, unit); !compiled)
+    return forwardFailure(std::move(compiled));
   return unit;
 }
 
 //===----------------------------------------------------------------------===//
-// PTX
+// Tiers
 //===----------------------------------------------------------------------===//
 
-/// The message with its place and caret, as the front end prints it.
-static std::string render(const llvm::SMDiagnostic &diagnostic) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  diagnostic.print(nullptr, stream, /*ShowColors=*/false);
-  return text;
-}
+namespace {
+/// Adds the time until its end to a sum.
+class Timer {
+public:
+  explicit Timer(double &seconds) : seconds(seconds) {}
+  ~Timer() {
+    seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+            .count();
+  }
 
-Result<void> Pipeline::checkTarget(llvm::StringRef name,
-                                   llvm::StringRef target) {
-  if (request.arch && target != *request.arch)
+private:
+  double &seconds;
+  std::chrono::steady_clock::time_point start =
+      std::chrono::steady_clock::now();
+};
+} // namespace
+
+/// Fails when `found`, the target of `name`, is not the one that was asked for
+/// or that of the inputs before it.
+Result<void> Pipeline::checkTarget(const std::string &name,
+                                   const std::string &found) {
+  if (request.arch && found != *request.arch)
     return fail(FailureKind::Usage,
-                name.str() + ": was made for " + target.str() +
-                    ", not for the --arch " + *request.arch +
-                    "; compile it again or leave --arch out");
-  std::string &known = outcome.analysis.target;
-  if (known.empty())
-    known = target.str();
-  if (known != target)
-    return fail(FailureKind::Usage, name.str() + ": was made for " +
-                                        target.str() +
-                                        ", the other inputs for " + known +
+                name + ": was made for " + found + ", not for the --arch " +
+                    *request.arch + "; compile it again or leave --arch out");
+  std::string &target = outcome.analysis.target;
+  if (target.empty())
+    target = found;
+  if (target != found)
+    return fail(FailureKind::Usage, name + ": was made for " + found +
+                                        ", the other inputs for " + target +
                                         "; analyse them one by one");
   return {};
 }
 
-Result<void> Pipeline::analyzePtx(PtxUnit unit) {
-  auto buffer = llvm::MemoryBuffer::getMemBuffer(
-      unit.text, unit.name, /*RequiresNullTerminator=*/true);
-  std::string errors;
-  unsigned numReported = 0;
-  ptx::ParseOutcome parsed = ptx::parse(
-      buffer->getMemBufferRef(), [&](const llvm::SMDiagnostic &diagnostic) {
-        if (diagnostic.getKind() != llvm::SourceMgr::DK_Error)
-          outcome.remarks.push_back(render(diagnostic));
-        else if (numReported++ < kMaxReportedErrors)
-          errors += "\n" + render(diagnostic);
-      });
-  if (!parsed.succeeded()) {
-    if (parsed.numErrors > kMaxReportedErrors)
-      errors += "\nand " +
-                std::to_string(parsed.numErrors - kMaxReportedErrors) + " more";
-    return fail(FailureKind::Input, unit.name + ": is not valid PTX (" +
-                                        std::to_string(parsed.numErrors) +
-                                        " errors):" + errors);
-  }
-
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<kern::KernDialect>();
-  std::string failures;
-  mlir::ScopedDiagnosticHandler handler(
-      &context, [&](mlir::Diagnostic &diagnostic) {
-        std::string text;
-        llvm::raw_string_ostream(text)
-            << diagnostic.getLocation() << ": " << diagnostic;
-        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
-          failures += "\n" + text;
-        else
-          outcome.remarks.push_back(text);
-        return mlir::success();
-      });
-  mlir::OwningOpRef<mlir::ModuleOp> module =
-      liftToKern(*parsed.module, buffer->getMemBufferRef(), context);
-  // Ill-typed PTX, which ptxas would refuse, lifts to IR that does not verify.
-  if (!module || mlir::failed(mlir::verify(*module)))
-    return fail(FailureKind::Input,
-                unit.name + ": cannot be lifted to kern:" + failures);
-  mlir::PassManager passes(&context);
-  passes.enableVerifier(false);
-  passes.addPass(kern::createInlineCalls());
-  if (mlir::failed(passes.run(*module)))
-    return fail(FailureKind::Internal,
-                unit.name +
-                    ": inlining of device functions failed:" + failures);
-
-  llvm::StringRef target;
-  if (auto attr = (*module)->getAttrOfType<mlir::StringAttr>("kern.target"))
-    target = attr.getValue();
-  if (Result<void> checked = checkTarget(unit.name, target); !checked)
-    return checked;
-  if (keepKern) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    (*module)->print(stream);
-    outcome.kern.push_back(std::move(text));
-  }
-
-  properties::Options options;
-  options.tier = Tier::Ptx;
-  if (request.kernelFilter)
-    options.kernelFilter = [&](llvm::StringRef name,
-                               llvm::StringRef demangled) {
-      return request.kernelFilter(name.str(), demangled.str());
-    };
-  std::string unitName = unit.name;
-  sources.add(unitName, std::move(unit.text));
-  std::vector<KernelFacts> kernels = properties::analyzeModule(
-      *module, options, [&](llvm::StringRef file, int64_t line) {
-        return sources.getLine(file, line);
-      });
+/// Adds what ptxas said when it compiled.
+static void addResources(const Unit &unit, std::vector<KernelFacts> &kernels) {
   for (KernelFacts &kernel : kernels) {
-    auto found = unit.resources.find(kernel.name);
-    if (found != unit.resources.end()) {
+    auto found = unit.extras.resources.find(kernel.name);
+    if (found == unit.extras.resources.end())
+      continue;
+    if (found->second.registers)
       kernel.registers = found->second.registers;
+    if (found->second.spillBytes)
       kernel.spillBytes = found->second.spillBytes;
-      if (found->second.sharedBytes)
-        kernel.sharedBytes = found->second.sharedBytes;
-    }
-    outcome.analysis.kernels.push_back(std::move(kernel));
+    if (found->second.sharedBytes)
+      kernel.sharedBytes = found->second.sharedBytes;
   }
+}
+
+/// Takes over what a tier said about one input.
+Result<void> Pipeline::addResult(const std::string &name, TierResult result,
+                                 std::vector<KernelFacts> &kernels) {
+  if (Result<void> checked = checkTarget(name, result.target); !checked)
+    return checked;
+  llvm::move(result.remarks, std::back_inserter(outcome.remarks));
+  llvm::move(result.kernels, std::back_inserter(kernels));
   return {};
+}
+
+Result<void> Pipeline::readPtx(Unit &unit) {
+  Timer timer(ptxSeconds);
+  hasPtx = true;
+  Result<TierResult> result =
+      reader.readPtx(unit.ptx->name, std::move(unit.ptx->text));
+  if (!result)
+    return forwardFailure(std::move(result));
+  addResources(unit, result->kernels);
+  return addResult(unit.ptx->name, std::move(*result), ptxKernels);
+}
+
+Result<void> Pipeline::readSass(Unit &unit) {
+  Timer timer(sassSeconds);
+  TierStatus &status = outcome.analysis.tiers[Tier::Sass];
+  auto take = [&](const std::string &name,
+                  Result<TierResult> result) -> Result<void> {
+    if (!result) {
+      if (!unit.isCompiled)
+        return forwardFailure(std::move(result));
+      status.state = result.error().kind == FailureKind::Environment
+                         ? TierState::Unavailable
+                         : TierState::Failed;
+      status.reason = result.error().message;
+      return {};
+    }
+    hasSass = true;
+    status.tool = result->tool;
+    addResources(unit, result->kernels);
+    return addResult(name, std::move(*result), sassKernels);
+  };
+  if (unit.disassembly)
+    return take(unit.disassembly->path,
+                reader.readDisassembly(*unit.disassembly));
+  for (const sass::Image &image : unit.images)
+    if (Result<void> taken =
+            take(image.name, reader.readCode(image, unit.extras));
+        !taken)
+      return taken;
+  return {};
+}
+
+/// Sets the state of a tier that nothing has set yet.
+void Pipeline::finishTier(Tier tier, bool wanted, bool found,
+                          const char *missing,
+                          const std::vector<KernelFacts> &kernels) {
+  TierStatus &status = outcome.analysis.tiers[tier];
+  if (!status.reason.empty())
+    return;
+  if (!wanted || !found) {
+    status.state = TierState::Unavailable;
+    status.reason = wanted ? missing : "not asked for (--tiers)";
+    return;
+  }
+  status.state = TierState::Ok;
+  for (const KernelFacts &kernel : kernels)
+    if (!kernel.completeTiers.contains(tier)) {
+      status.state = TierState::Partial;
+      status.reason = "kernel " + kernel.demangled +
+                      " holds operations whose effects are not known";
+      return;
+    }
 }
 
 //===----------------------------------------------------------------------===//
@@ -340,43 +360,40 @@ void Pipeline::nameSourcesAsGiven() {
 }
 
 Result<AnalyzeOutcome> Pipeline::run() {
-  auto unread = [&](Tier tier, const char *reason) {
-    outcome.analysis.tiers[tier] = {};
-    outcome.analysis.tiers[tier].reason = reason;
-  };
-  unread(Tier::Source, "this version does not read the host and device source");
-  unread(Tier::Sass, "this version does not read machine code");
+  Analysis &analysis = outcome.analysis;
+  analysis.tiers[Tier::Source].reason =
+      "this version does not read the host and device source";
   if (Result<void> collected = collectInputs(); !collected)
     return forwardFailure(std::move(collected));
-  if (!request.readPtx) {
-    unread(Tier::Ptx, "not asked for (--tiers)");
-    outcome.analysis.target = request.arch.value_or(request.defaultArch);
-    return std::move(outcome);
-  }
-  outcome.analysis.tiers[Tier::Ptx].state = TierState::Ok;
-
-  for (const Input &input : inputs) {
-    Result<PtxUnit> unit = makePtx(input);
-    if (!unit)
-      return forwardFailure(std::move(unit));
-    auto start = std::chrono::steady_clock::now();
-    if (Result<void> analyzed = analyzePtx(std::move(*unit)); !analyzed)
-      return forwardFailure(std::move(analyzed));
-    ptxSeconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-            .count();
-  }
-  TierStatus &ptx = outcome.analysis.tiers[Tier::Ptx];
-  ptx.seconds = ptxSeconds;
-  for (const KernelFacts &kernel : outcome.analysis.kernels)
-    if (!kernel.completeTiers.contains(Tier::Ptx)) {
-      ptx.state = TierState::Partial;
-      ptx.reason = "kernel " + kernel.demangled +
-                   " holds operations whose effects are not known";
-      break;
+  if (request.readPtx || request.readSass)
+    for (const Input &input : inputs) {
+      Result<Unit> unit = makeUnit(input);
+      if (!unit)
+        return forwardFailure(std::move(unit));
+      if (request.readPtx && unit->ptx)
+        if (Result<void> read = readPtx(*unit); !read)
+          return forwardFailure(std::move(read));
+      if (request.readSass)
+        if (Result<void> read = readSass(*unit); !read)
+          return forwardFailure(std::move(read));
     }
+
+  finishTier(Tier::Ptx, request.readPtx, hasPtx, "no PTX among the inputs",
+             ptxKernels);
+  finishTier(Tier::Sass, request.readSass, hasSass,
+             "no machine code among the inputs", sassKernels);
+  analysis.tiers[Tier::Ptx].seconds = ptxSeconds;
+  TierStatus &sass = analysis.tiers[Tier::Sass];
+  sass.seconds = sassSeconds;
+  sass.toolSeconds = reader.getDisassemblySeconds();
+  if (analysis.target.empty())
+    analysis.target = request.arch.value_or(request.defaultArch);
+  analysis.kernels =
+      mergeKernels(std::move(ptxKernels), std::move(sassKernels),
+                   properties::getCatalog());
+  outcome.kern = reader.takeKern();
   nameSourcesAsGiven();
-  outcome.analysis.normalize();
+  analysis.normalize();
   return std::move(outcome);
 }
 

@@ -151,6 +151,10 @@ Result<CompiledSource> d2k::compileCuda(const CompileRequest &request) {
     if (!text)
       return forwardFailure(std::move(text));
     result.ptx = std::move(*text);
+    Result<std::string> cubin = readFile(joinPath(folder, "kernel.cubin"));
+    if (!cubin)
+      return forwardFailure(std::move(cubin));
+    result.cubin = std::move(*cubin);
     return result;
   }
   return fail(FailureKind::Environment,

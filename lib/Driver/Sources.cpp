@@ -19,8 +19,10 @@ SourceCache::Text SourceCache::index(std::string text) {
   return result;
 }
 
-void SourceCache::add(llvm::StringRef name, std::string text) {
-  files[name] = index(std::move(text));
+llvm::StringRef SourceCache::add(llvm::StringRef name, std::string text) {
+  Text &kept = files[name];
+  kept = index(std::move(text));
+  return kept.text;
 }
 
 const SourceCache::Text &SourceCache::get(llvm::StringRef file) {

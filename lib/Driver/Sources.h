@@ -18,7 +18,8 @@ namespace d2k {
 class SourceCache {
 public:
   /// Serves \p text under \p name instead of reading a file of that name.
-  void add(llvm::StringRef name, std::string text);
+  /// Returns the kept text, which ends with a null byte.
+  llvm::StringRef add(llvm::StringRef name, std::string text);
 
   /// Line \p line (1-based) of \p file without blanks at its ends, cut to
   /// kMaxSnippet bytes; empty when there is none.

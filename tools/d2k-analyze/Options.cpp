@@ -10,6 +10,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
+#include <cstdlib>
 
 using namespace d2k;
 using namespace llvm::opt;
@@ -57,11 +58,13 @@ static tl::unexpected<Failure> usage(std::string message) {
 static Result<void> readTiers(llvm::StringRef list, AnalyzeRequest &request) {
   llvm::SmallVector<llvm::StringRef> names;
   list.split(names, ',');
-  request.readPtx = false;
+  request.readPtx = request.readSass = false;
   for (llvm::StringRef name : names) {
     if (name == "ptx")
       request.readPtx = true;
-    else if (name != "source" && name != "sass")
+    else if (name == "sass")
+      request.readSass = true;
+    else if (name != "source")
       return usage("--tiers: unknown tier '" + name.str() +
                    "'; expected source, ptx or sass, separated by commas");
   }
@@ -75,6 +78,7 @@ static Result<void> readKernelFilter(llvm::StringRef pattern,
   if (!regex->isValid(error))
     return usage("--kernel: '" + pattern.str() +
                  "' is no regular expression: " + error);
+  request.kernelPattern = pattern.str();
   request.kernelFilter = [regex](const std::string &mangled,
                                  const std::string &demangled) {
     return regex->match(mangled) || regex->match(demangled);
@@ -142,8 +146,8 @@ Result<AnalyzeOptions> d2k::parseOptions(int argc, const char *const *argv) {
     return options;
   }
   if (options.request.inputs.empty())
-    return usage("no input; name a .cu or .ptx file, or a folder, or see "
-                 "--help");
+    return usage("no input; name a .cu, .ptx or .cubin file, or a folder, or "
+                 "see --help");
 
   if (const Arg *arg = args.getLastArg(OPT_arch)) {
     llvm::StringRef arch = arg->getValue();
@@ -188,6 +192,13 @@ Result<AnalyzeOptions> d2k::parseOptions(int argc, const char *const *argv) {
   options.rubric = value(OPT_rubric);
   options.baseline = value(OPT_baseline);
   options.request.withPtx = value(OPT_with_ptx);
+  options.request.withCubin = value(OPT_with_cubin);
+  if (!args.hasArg(OPT_no_cache)) {
+    options.request.cacheFolder = value(OPT_cache);
+    if (const char *folder = std::getenv("D2K_CACHE");
+        folder && *folder && !options.request.cacheFolder)
+      options.request.cacheFolder = folder;
+  }
   options.facts = args.hasArg(OPT_facts);
   if (std::optional<std::string> text = value(OPT_fail_under)) {
     double limit = 0;
@@ -215,7 +226,9 @@ std::string d2k::getHelp() {
       "d2k-analyze [options] INPUT... [-- compiler flags]\n"
       "       d2k-analyze lint",
       "which design a GPU kernel really implements, proved from its code");
-  stream << "\nINPUT: a .cu file, a .ptx file, or a folder that holds some.\n"
+  stream << "\nINPUT: a .cu file, a .ptx file, machine code (a cubin, or a "
+            "fatbin in an object,\nlibrary or program), what nvdisasm -json "
+            "prints, or a folder that holds some.\n"
             "Exit status: 0 done, 1 below --fail-under or lint found faults, "
             "2 bad usage,\n3 an input could not be analysed, 4 a needed tool "
             "is missing or broken.\n";

@@ -21,21 +21,23 @@ namespace d2k {
 enum class PtxCompiler : uint8_t {
   /// nvcc where there is one, else an error.
   Nvcc,
-  /// Nobody: only PTX that is handed in is read.
+  /// Nobody: only PTX and machine code that are handed in are read.
   None,
 };
 
 /// One run of the analyser: all inputs together are one submission.
 struct AnalyzeRequest {
-  /// `.cu` files, `.ptx` files, or folders that hold them.
+  /// `.cu` files, PTX, machine code (cubins, and what holds fatbins), what
+  /// nvdisasm printed as JSON, or folders that hold them.
   std::vector<std::string> inputs;
-  /// Target, when the user named one. PTX has its own; it must agree.
+  /// Target, when the user named one. PTX and cubins have their own; it must
+  /// agree. Of a file with code for several targets it picks one.
   std::optional<std::string> arch;
   /// Target of sources when the user named none.
   std::string defaultArch = "sm_100a";
   PtxCompiler compiler = PtxCompiler::Nvcc;
-  /// PTX that stands for the one source input.
-  std::optional<std::string> withPtx;
+  /// PTX and machine code that stand for the one source input.
+  std::optional<std::string> withPtx, withCubin;
   /// Folders searched for headers when compiling.
   std::vector<std::string> includeDirectories;
   /// Flags for nvcc.
@@ -43,8 +45,12 @@ struct AnalyzeRequest {
   /// Skips kernels for which it returns false; empty means none.
   std::function<bool(const std::string &mangled, const std::string &demangled)>
       kernelFilter;
-  /// Read the PTX tier (the only one that this version reads).
-  bool readPtx = true;
+  /// What kernelFilter was made of; results are kept under it.
+  std::string kernelPattern;
+  /// Folder where results are kept by content and found again.
+  std::optional<std::string> cacheFolder;
+  /// Tiers to read, where they can be had.
+  bool readPtx = true, readSass = true;
 };
 
 /// What analyze returns.

@@ -42,6 +42,8 @@ struct KernelResources {
 struct CompiledSource {
   /// The PTX text.
   std::string ptx;
+  /// The machine code: an ELF file.
+  std::string cubin;
   /// By mangled name.
   std::map<std::string, KernelResources> resources;
   /// "nvcc 13.0.88"

@@ -8,6 +8,8 @@
 #ifndef D2K_LIB_FRONTEND_SASSTOKERN_LIFTER_H
 #define D2K_LIB_FRONTEND_SASSTOKERN_LIFTER_H
 
+#include "Locator.h"
+
 #include "d2k/Frontend/Lifting/SSABuilder.h"
 #include "d2k/Frontend/SASSToKern/Lift.h"
 
@@ -179,7 +181,7 @@ private:
       reserved, frames;
   llvm::DenseMap<uint32_t, mlir::FlatSymbolRefAttr> banks;
   std::map<const sass::Function *, sass::FunctionInfo> infos;
-  mlir::StringAttr fileName;
+  Locator locator;
 };
 
 //===----------------------------------------------------------------------===//

@@ -36,7 +36,8 @@ static RegisterSet getClobbered() {
 
 ModuleLifter::ModuleLifter(const sass::Module &module, MLIRContext &context,
                            LiftStatistics &statistics)
-    : module(module), statistics(statistics), context(context) {
+    : module(module), statistics(statistics), context(context),
+      locator(context, module) {
   i1 = IntegerType::get(&context, 1);
   i8 = IntegerType::get(&context, 8);
   i16 = IntegerType::get(&context, 16);
@@ -44,13 +45,13 @@ ModuleLifter::ModuleLifter(const sass::Module &module, MLIRContext &context,
   i64 = IntegerType::get(&context, 64);
   i128 = IntegerType::get(&context, 128);
   noAttributes = DictionaryAttr::get(&context);
-  fileName = StringAttr::get(&context, module.name);
 }
 
 OwningOpRef<ModuleOp> ModuleLifter::run() {
   context.loadDialect<kern::KernDialect>();
   OpBuilder builder(&context);
-  result = ModuleOp::create(builder, FileLineColLoc::get(fileName, 0, 0));
+  result = ModuleOp::create(builder, FileLineColLoc::get(
+                                          &context, module.name, 0, 0));
   ModuleOp op = *result;
   op->setAttr("kern.isa", builder.getStringAttr("sass"));
   op->setAttr("kern.isa_version", builder.getStringAttr(module.producer));
@@ -72,8 +73,7 @@ OwningOpRef<ModuleOp> ModuleLifter::run() {
 }
 
 Location ModuleLifter::locate(const sass::Function &function, uint32_t offset) {
-  return kern::makeSassLocation(FileLineColLoc::get(fileName, offset, 0), {},
-                                {});
+  return locator.locate(function, offset);
 }
 
 StringAttr ModuleLifter::spell(const sass::Mnemonic *mnemonic) {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reads one tier of one input: front end, kern, property detectors.
+
+#ifndef D2K_LIB_DRIVER_TIERREADER_H
+#define D2K_LIB_DRIVER_TIERREADER_H
+
+#include "Inputs.h"
+#include "ResultCache.h"
+#include "Sources.h"
+
+#include "d2k/Driver/Analyze.h"
+#include "d2k/Driver/Compile.h"
+#include "d2k/Frontend/SASS/Module.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace d2k {
+
+/// What is known about the kernels of one input besides their code; by mangled
+/// name.
+struct KernelExtras {
+  std::map<std::string, KernelResources> resources;
+  std::map<std::string, LaunchInfo> launches;
+};
+
+class TierReader {
+public:
+  TierReader(const AnalyzeRequest &request, bool keepKern);
+
+  /// The kernels of the PTX \p text; \p name is the file that places in the
+  /// PTX itself carry.
+  Result<TierResult> readPtx(const std::string &name, std::string text);
+
+  /// The kernels in the machine code of \p image.
+  Result<TierResult> readCode(const sass::Image &image,
+                              const KernelExtras &extras);
+
+  /// The kernels of what `nvdisasm -json` printed.
+  Result<TierResult> readDisassembly(const Input &input);
+
+  /// Seconds that nvdisasm took.
+  double getDisassemblySeconds() const { return disassemblySeconds; }
+  /// Takes the IR that was kept, one text an input.
+  std::vector<std::string> takeKern() { return std::move(kern); }
+
+private:
+  using LiftFn = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(
+      mlir::MLIRContext &)>;
+  Result<TierResult> analyzeKern(const std::string &name, Tier tier,
+                                 LiftFn lift);
+  Result<TierResult> analyzeCode(const sass::Module &module,
+                                 const KernelExtras &extras);
+  /// `make()`, or what the cache has under `key`.
+  Result<TierResult> cached(const std::string &key,
+                            llvm::function_ref<Result<TierResult>()> make);
+
+  const AnalyzeRequest &request;
+  bool keepKern;
+  ResultCache cache;
+  double disassemblySeconds = 0;
+  SourceCache sources;
+  std::vector<std::string> kern;
+};
+
+} // namespace d2k
+
+#endif // D2K_LIB_DRIVER_TIERREADER_H
