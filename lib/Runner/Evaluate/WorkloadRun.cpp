@@ -381,8 +381,12 @@ Result<SampleRecord> WorkloadRun::Source::sample(Side side,
 Result<std::pair<BatchRecord, double>>
 WorkloadRun::Source::batch(Side side, const BatchRequest &request) {
   double seconds = 0;
+  // Without rounds nothing is called: it asks for the last batch's record.
+  std::vector<unsigned> touched;
+  if (request.rounds > 0)
+    touched = request.sets;
   Step<json::Value> reply =
-      ask(side, "batch", toJson(request), request.sets, &seconds);
+      ask(side, "batch", toJson(request), touched, &seconds);
   if (!reply)
     return keep(std::move(reply.error()));
   Result<BatchRecord> record =
