@@ -80,6 +80,8 @@ struct SampleRecord {
 /// Rounds without measurement between, to be timed from outside. Each is like a
 /// sample: the GPU spins, reads the flush buffer, and runs calls back to back.
 struct BatchRequest {
+  /// 0 asks for the record of the batch before, which is not collected while
+  /// the clock runs.
   unsigned rounds = 0;
   unsigned callsPerRound = 1;
   /// The sets in turn.
@@ -92,8 +94,8 @@ struct BatchRequest {
 };
 
 struct BatchRecord {
-  /// Mean of clock A over the rounds, divided by the calls of a round; 0
-  /// without calls.
+  /// Median of clock A over the rounds, divided by the calls of a round; 0
+  /// without calls, and of a batch that was only run.
   double spanNsPerCall = 0;
 };
 

@@ -398,8 +398,13 @@ Result<SampleRecord> Sampler::sample(const SampleRequest &request) {
 }
 
 Result<BatchRecord> Sampler::batch(const BatchRequest &request) {
+  // Collecting records takes milliseconds, which the clock outside must not
+  // see.
+  if (request.rounds == 0)
+    return collectBatch();
   if (Result<std::vector<Activity>> discarded = activities.take(); !discarded)
     return forwardFailure(std::move(discarded));
+  lastBatch = request;
   ++epoch;
   Result<void> done = onRanks([&](Rank &rank) -> Result<void> {
     if (ranks.size() > 1)
@@ -424,20 +429,24 @@ Result<BatchRecord> Sampler::batch(const BatchRequest &request) {
   });
   if (!done)
     return forwardFailure(std::move(done));
-  size_t harness = (request.flush ? request.rounds : 0) +
-                   (request.spinNs > 0 ? request.rounds : 0) +
+  return BatchRecord();
+}
+
+Result<BatchRecord> Sampler::collectBatch() {
+  BatchRecord record;
+  size_t harness = (lastBatch.flush ? lastBatch.rounds : 0) +
+                   (lastBatch.spinNs > 0 ? lastBatch.rounds : 0) +
                    (ranks.size() > 1 ? 1 : 0);
   Result<std::vector<Activity>> ran = takeActivities(harness);
   if (!ran)
     return forwardFailure(std::move(ran));
-  BatchRecord record;
-  if (!request.call || request.rounds == 0 || request.callsPerRound == 0)
+  if (!lastBatch.call || lastBatch.rounds == 0 || lastBatch.callsPerRound == 0)
     return record;
   for (std::unique_ptr<Rank> &rank : ranks) {
     ActivityList own = selectDevice(*ran, uint32_t(rank->target.device));
-    double span = getMeanRoundSpan(own, request.rounds, request.flush);
+    double span = getRoundSpan(own, lastBatch.rounds, lastBatch.flush);
     record.spanNsPerCall =
-        std::max(record.spanNsPerCall, span / request.callsPerRound);
+        std::max(record.spanNsPerCall, span / lastBatch.callsPerRound);
   }
   return record;
 }

@@ -67,6 +67,7 @@ public:
   /// These fail with kind Input when the calls do (an error result, a fault on
   /// the device), and with Environment when the machine does.
   Result<SampleRecord> sample(const SampleRequest &request);
+  /// With 0 rounds: what the batch before recorded.
   Result<BatchRecord> batch(const BatchRequest &request);
   /// Launches and counters of one call with cold caches: an object with
   /// `launches`, and `counters` or `counters_unavailable` with the reason.
@@ -93,6 +94,7 @@ private:
   Result<std::vector<Activity>> takeActivities(size_t harness);
   Result<void> readRank(Rank &rank, const std::vector<Activity> &activities,
                         const SampleRequest &request, SampleRecord &record);
+  Result<BatchRecord> collectBatch();
   double readSmClock(Rank &rank);
   const std::string &attribute(const std::string &kernel);
   Result<json::Value> measureCounters(unsigned set);
@@ -105,6 +107,8 @@ private:
   /// Counts device-side barriers; `signal` is theirs.
   CUdeviceptr signal = 0;
   unsigned epoch = 0;
+  /// Whose records are still to be collected.
+  BatchRequest lastBatch;
   /// Modules by kernel, once found.
   std::unordered_map<std::string, std::string> attribution;
 };

@@ -4,6 +4,8 @@
 
 #include "Spans.h"
 
+#include "d2k/Metrics/Statistics.h"
+
 #include <algorithm>
 
 using namespace d2k;
@@ -57,8 +59,8 @@ double runner::getSpan(std::span<const Activity *const> activities) {
   return last > first ? double(last - first) : 0;
 }
 
-double runner::getMeanRoundSpan(std::span<const Activity *const> activities,
-                                unsigned rounds, bool flush) {
+double runner::getRoundSpan(std::span<const Activity *const> activities,
+                            unsigned rounds, bool flush) {
   if (!flush) {
     ActivityList calls;
     for (const Activity *activity : activities)
@@ -66,7 +68,7 @@ double runner::getMeanRoundSpan(std::span<const Activity *const> activities,
         calls.push_back(activity);
     return getSpan(calls) / rounds;
   }
-  double sum = 0;
+  std::vector<double> spans;
   size_t begin = 0;
   for (size_t i = 0; i <= activities.size(); ++i) {
     bool isEnd = i == activities.size();
@@ -77,8 +79,8 @@ double runner::getMeanRoundSpan(std::span<const Activity *const> activities,
     size_t length = i - begin - (hasSpin ? 1 : 0);
     // Before the first flush is no round, but perhaps a barrier.
     if (begin != 0)
-      sum += getSpan(activities.subspan(begin, length));
+      spans.push_back(getSpan(activities.subspan(begin, length)));
     begin = i + 1;
   }
-  return sum / rounds;
+  return spans.empty() ? 0 : metrics::median(spans);
 }

@@ -41,11 +41,13 @@ bool stripHarness(ActivityList &activities,
 /// From the first start to the last end in nanoseconds; 0 of nothing.
 double getSpan(std::span<const Activity *const> activities);
 
-/// The mean span of the calls of \p rounds rounds: what ran between two flushes
-/// without the spin before the next; without \p flush, of everything that is
-/// not ours. Our names hide nothing else.
-double getMeanRoundSpan(std::span<const Activity *const> activities,
-                        unsigned rounds, bool flush);
+/// The median span of the calls of a round: what ran between two flushes
+/// without the spin before the next; without \p flush, the span of everything
+/// that is not ours, divided by \p rounds. Our names hide nothing else. The
+/// median, because a GPU that other processes use too may stop for
+/// milliseconds in one of the rounds.
+double getRoundSpan(std::span<const Activity *const> activities,
+                    unsigned rounds, bool flush);
 
 } // namespace d2k::runner
 

@@ -108,11 +108,17 @@ TEST_F(SamplerTest, Batches) {
   request.callsPerRound = 2;
   request.sets = {0, 1, 2};
   request.spinNs = 1000;
+  BatchRequest collect = request;
+  collect.rounds = 0;
   Result<BatchRecord> record = single->batch(request);
+  ASSERT_TRUE(record) << record.error().message;
+  record = single->batch(collect);
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_GT(record->spanNsPerCall, 0);
   request.call = false;
   record = single->batch(request);
+  ASSERT_TRUE(record) << record.error().message;
+  record = single->batch(collect);
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_EQ(record->spanNsPerCall, 0);
 }
