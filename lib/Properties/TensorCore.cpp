@@ -201,6 +201,8 @@ Property makeTensorCore() {
        "blocks that share one product; tcgen05 only"}};
   info.decidingTiers = {Tier::Ptx, Tier::Sass};
   info.detectorTiers = {Tier::Ptx, Tier::Sass};
+  // A wmma is several HMMA in machine code, and ptxas splits other shapes too.
+  info.perTier = {"family", "shape"};
   return {info, detect};
 }
 } // namespace d2k::properties

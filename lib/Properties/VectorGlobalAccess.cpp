@@ -165,6 +165,8 @@ Property makeVectorGlobalAccess() {
        "when it depends on trip counts that are not constant"}};
   info.decidingTiers = {Tier::Sass, Tier::Ptx};
   info.detectorTiers = {Tier::Ptx, Tier::Sass};
+  // Unrolled loops, peeled heads and tails have other shares.
+  info.perTier = {"share"};
   return {info, detect};
 }
 } // namespace d2k::properties
