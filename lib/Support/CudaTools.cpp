@@ -4,6 +4,7 @@
 
 #include "d2k/Support/CudaTools.h"
 
+#include "d2k/Support/DataRoot.h"
 #include "d2k/Support/Files.h"
 #include "d2k/Support/Subprocess.h"
 
@@ -127,15 +128,17 @@ Result<std::string> d2k::findCudaTool(CudaTool tool,
   for (const std::string &folder : getToolkitFolders())
     if (std::string path = joinPath(folder, name); isExecutable(path))
       return path;
-  std::error_code error;
-  std::filesystem::path folder =
-      std::filesystem::absolute(startDirectory, error).lexically_normal();
-  for (; !error && !folder.empty(); folder = folder.parent_path()) {
-    std::string path = findInVenv((folder / ".venv").string(), name);
-    if (!path.empty())
-      return path;
-    if (folder == folder.parent_path())
-      break;
+  for (const std::string &start : {startDirectory, getProgramPath()}) {
+    std::error_code error;
+    std::filesystem::path folder =
+        std::filesystem::absolute(start, error).lexically_normal();
+    for (; !error && !folder.empty(); folder = folder.parent_path()) {
+      std::string path = findInVenv((folder / ".venv").string(), name);
+      if (!path.empty())
+        return path;
+      if (folder == folder.parent_path())
+        break;
+    }
   }
   return fail(
       FailureKind::Environment,

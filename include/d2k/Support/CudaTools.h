@@ -6,8 +6,10 @@
 //   2. PATH;
 //   3. the bin folder of CUDA_HOME, then of CUDA_PATH;
 //   4. /usr/local/cuda/bin, then /usr/local/cuda-*/bin, newest version first;
-//   5. a Python environment .venv in the given folder or one above it, where
-//      scripts/quickstart puts what a minimal toolkit lacks.
+//   5. a Python environment .venv in the given folder or one above it, then in
+//      one above the running program: scripts/quickstart puts what a minimal
+//      toolkit lacks into that of the checkout, and the tools are used from
+//      elsewhere, too.
 
 #ifndef D2K_SUPPORT_CUDATOOLS_H
 #define D2K_SUPPORT_CUDATOOLS_H
