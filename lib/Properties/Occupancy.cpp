@@ -38,10 +38,12 @@ static void detect(Detector &detector) {
   std::optional<int64_t> dynamic =
       func.getDirective("kern.launch_dynamic_shared");
   if (!threads || !dynamic || *threads < 1 || *threads > 1024) {
-    // What the registers alone allow is true of every launch.
-    Occupancy warps = computeOccupancy(*limits, {32, *registers, 0});
-    int64_t most = warps.limiter == OccupancyLimiter::Registers ? warps.blocks
-                                                                : limits->warps;
+    // What the registers alone allow is true of every launch. Blocks of four
+    // warps fill an SM before it has as many blocks as it can hold.
+    Occupancy filled = computeOccupancy(*limits, {128, *registers, 0});
+    int64_t most = filled.limiter == OccupancyLimiter::Registers
+                       ? filled.blocks * 4
+                       : limits->warps;
     return detector.addKernelUndecided(
         std::string(threads   ? "the dynamic shared memory of the launch is"
                     : dynamic ? "the block's size is"

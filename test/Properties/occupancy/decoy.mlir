@@ -15,6 +15,13 @@ kern.func entry visible @f_bounds() attributes {kern.maxntid = array<i64: 384, 1
 kern.func entry visible @g_dynamic() attributes {kern.reqntid = array<i64: 128, 1, 1>, kern.registers = 32 : i64, kern.static_shared = 0 : i64} {
   kern.exit
 }
+// 40 x 32 = 1280 registers a warp, 12 of them in a quarter: fewer than 64 warps,
+// and more than the 32 blocks that an SM holds.
+// CHECK-LABEL: kernel g_some
+// CHECK-NEXT: undecided occupancy: the block's size and dynamic shared memory of the launch are not known; its 40 registers a thread allow at most 48 of 64 warps
+kern.func entry visible @g_some() attributes {kern.registers = 40 : i64, kern.static_shared = 0 : i64} {
+  kern.exit
+}
 // CHECK-LABEL: kernel h_disassembly
 // CHECK-NEXT: undecided occupancy: the machine code does not say how many registers and how much shared memory the kernel has
 kern.func entry visible @h_disassembly() attributes {kern.launch_threads = 128 : i64, kern.launch_dynamic_shared = 0 : i64} {
