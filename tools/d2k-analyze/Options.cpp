@@ -43,7 +43,7 @@ public:
 };
 } // namespace
 
-/// The targets that architecture.md names; a letter may follow the number.
+/// Whether \p arch is a target from sm_80 on; a letter may follow the number.
 static bool isTarget(llvm::StringRef arch) {
   static llvm::Regex pattern("^sm_(8[0-9]|9[0-9]|1[0-2][0-9])[af]?$");
   return pattern.match(arch);

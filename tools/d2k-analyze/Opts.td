@@ -27,7 +27,7 @@ def facts : F<"facts", "List facts and near misses also when a rubric is given">
 defm fail_under : Eq<"fail-under", "<score>", "Exit 1 when the combined score is below this">;
 defm baseline : Eq<"baseline", "<file>", "Compare with an earlier JSON report">;
 def list_properties : F<"list-properties", "Print the property vocabulary">;
-def list_properties_as : Joined<["--"], "list-properties=">, HelpText<"The same as text, json or markdown">, MetaVarName<"<format>">;
+def list_properties_as : Joined<["--"], "list-properties=">, HelpText<"Print the property vocabulary as text, json or markdown">, MetaVarName<"<format>">;
 def color : Joined<["--"], "color=">, HelpText<"auto, always or never (default auto; NO_COLOR is honoured)">, MetaVarName<"<when>">;
 def version : F<"version", "Print the version">;
 def help : F<"help", "Print this help">;
