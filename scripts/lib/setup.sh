@@ -138,6 +138,10 @@ setup_build() {
     die 4 "configuring failed" \
       "see the lines above; to start over: rm -rf $folder"
   say "Build: ${folder#"$D2K_ROOT"/}, $(jobs_for_build) compilers at a time"
+  # All output goes to the log: say where, when it may take long.
+  [ -e "$folder/.ninja_log" ] ||
+    note "the first time it takes a while; to watch:" \
+      "tail -f ${D2K_LOGS#"$D2K_ROOT"/}/build-$preset.log"
   logged "build-$preset" ninja -C "$folder" -j "$(jobs_for_build)" "$@" ||
     die 1 "the build failed" "see the lines above"
   note "$(ninja_summary "$D2K_LOGS/build-$preset.log")"
