@@ -59,8 +59,14 @@ static int run(const char *path) {
   }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<kern::KernDialect>();
+  std::string firstError;
   mlir::ScopedDiagnosticHandler quiet(
-      &context, [](mlir::Diagnostic &) { return mlir::success(); });
+      &context, [&](mlir::Diagnostic &diagnostic) {
+        if (firstError.empty() &&
+            diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+          firstError = diagnostic.str();
+        return mlir::success();
+      });
   double beforeLift = now();
   mlir::OwningOpRef<mlir::ModuleOp> module =
       liftToKern(*parsed.module, buffer->getMemBufferRef(), context);
@@ -69,7 +75,8 @@ static int run(const char *path) {
   passes.addPass(kern::createInlineCalls());
   if (!module || mlir::failed(mlir::verify(*module)) ||
       mlir::failed(passes.run(*module))) {
-    llvm::errs() << "error: " << path << ": does not lift\n";
+    llvm::errs() << "error: " << path << ": does not lift: " << firstError
+                 << '\n';
     return 1;
   }
   double afterLift = now();

@@ -82,17 +82,11 @@ void ConstantValues::meetInto(ValueId value, Lattice with) {
     }
 }
 
-void ConstantValues::visitArgs(BlockId block) {
-  ValueId first = index.getFirstArg(block);
-  for (uint32_t i = 0, e = index.getNumArgs(block); i < e; ++i)
-    for (const KernelIndex::Incoming &in : index.getIncoming(first + i)) {
-      if (!executable[in.edge])
-        continue;
-      if (in.value == kNone)
-        meetInto(first + i, {State::Varying, 0});
-      else
-        meetInto(first + i, get(in.value, 0));
-    }
+void ConstantValues::visitArgs(uint32_t edge, BlockId block) {
+  ValueId arg = index.getFirstArg(block);
+  for (ValueId value : index.getPassed(edge))
+    meetInto(arg++,
+             value == kNone ? Lattice{State::Varying, 0} : get(value, 0));
 }
 
 void ConstantValues::reach(uint32_t edge, BlockId to) {
@@ -103,7 +97,7 @@ void ConstantValues::reach(uint32_t edge, BlockId to) {
     reachable[to] = true;
     blockWorklist.push_back(to);
   }
-  visitArgs(to);
+  visitArgs(edge, to);
 }
 
 void ConstantValues::solve() {
@@ -138,7 +132,7 @@ void ConstantValues::evaluateTerminator(OpId id) {
   // A value that changed may be one that the terminator passes on.
   for (unsigned s = 0; s < to.size(); ++s)
     if (executable[index.getEdge(block, s)])
-      visitArgs(to[s]);
+      visitArgs(index.getEdge(block, s), to[s]);
 
   std::optional<unsigned> taken;
   if (auto branch = dyn_cast<kern::CondBranchOp>(op)) {

@@ -83,7 +83,7 @@ KernelIndex::KernelIndex(kern::FuncOp func) : func(func) {
   users = FlatLists::invert(values.size(), uses);
 
   // Edges, and what each passes to the block arguments of its target.
-  std::vector<std::pair<ValueId, Incoming>> passed;
+  std::vector<std::pair<ValueId, Incoming>> arrivals;
   uint32_t numEdges = 0;
   for (BlockId b = 0; b < blocks.size(); ++b) {
     firstEdge.push_back(numEdges);
@@ -93,14 +93,16 @@ KernelIndex::KernelIndex(kern::FuncOp func) : func(func) {
       BlockId to = getId(terminator->getSuccessor(s));
       successors.push(to);
       edges.push_back({b, to});
-      if (!branch)
-        continue;
-      SuccessorOperands given = branch.getSuccessorOperands(s);
-      for (unsigned i = 0; i < blocks[to]->getNumArguments(); ++i) {
-        Value value = i < given.size() ? given[i] : Value();
-        passed.push_back(
-            {firstArg[to] + i, {b, numEdges, value ? getId(value) : kNone}});
+      if (branch) {
+        SuccessorOperands given = branch.getSuccessorOperands(s);
+        for (unsigned i = 0; i < blocks[to]->getNumArguments(); ++i) {
+          Value value = i < given.size() ? given[i] : Value();
+          ValueId id = value ? getId(value) : kNone;
+          passed.push(id);
+          arrivals.push_back({firstArg[to] + i, {b, numEdges, id}});
+        }
       }
+      passed.endRow();
     }
     successors.endRow();
   }
@@ -108,12 +110,12 @@ KernelIndex::KernelIndex(kern::FuncOp func) : func(func) {
   predecessors = FlatLists::invert(blocks.size(), edges);
 
   incomingBegin.assign(values.size() + 1, 0);
-  for (auto &[arg, in] : passed)
+  for (auto &[arg, in] : arrivals)
     ++incomingBegin[arg + 1];
   for (ValueId v = 0; v < values.size(); ++v)
     incomingBegin[v + 1] += incomingBegin[v];
-  incoming.resize(passed.size());
+  incoming.resize(arrivals.size());
   std::vector<uint32_t> next(incomingBegin.begin(), incomingBegin.end() - 1);
-  for (auto &[arg, in] : passed)
+  for (auto &[arg, in] : arrivals)
     incoming[next[arg]++] = in;
 }

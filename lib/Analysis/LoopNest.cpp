@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Dominators by Cooper, Harvey and Kennedy's iteration in reverse post-order,
-// which is near linear on compiler output; loops from back edges, inner ones
+// Dominators of the executable edges; loops from back edges, inner ones
 // collapsed with union-find so that nests cost their own size.
 
 #include "d2k/Analysis/LoopNest.h"
+
+#include "d2k/Support/Dominators.h"
 
 #include <algorithm>
 
@@ -49,39 +50,11 @@ struct Tree {
 /// a walk over their tree: a dominates b when its interval holds b's.
 Tree buildTree(uint32_t root, uint32_t numNodes, const FlatLists &successors,
                const FlatLists &predecessors) {
-  std::vector<uint32_t> order = postOrder(root, numNodes, successors);
-  std::vector<uint32_t> number(numNodes, kNone);
-  for (uint32_t i = 0; i < order.size(); ++i)
-    number[order[i]] = i;
+  static_assert(kNone == kNoNode);
   Tree tree;
-  tree.parent.assign(numNodes, kNone);
-  tree.parent[root] = root;
-  auto intersect = [&](uint32_t a, uint32_t b) {
-    while (a != b) {
-      while (number[a] < number[b])
-        a = tree.parent[a];
-      while (number[b] < number[a])
-        b = tree.parent[b];
-    }
-    return a;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      if (*it == root)
-        continue;
-      uint32_t best = kNone;
-      for (uint32_t from : predecessors[*it]) {
-        if (number[from] == kNone || tree.parent[from] == kNone)
-          continue;
-        best = best == kNone ? from : intersect(from, best);
-      }
-      if (best != tree.parent[*it]) {
-        tree.parent[*it] = best;
-        changed = true;
-      }
-    }
-  }
+  tree.parent = findImmediateDominators(
+      numNodes, root, [&](uint32_t node) { return successors[node]; },
+      [&](uint32_t node) { return predecessors[node]; });
   tree.parent[root] = kNone;
 
   std::vector<std::pair<uint32_t, uint32_t>> edges;
@@ -288,6 +261,12 @@ LoopNest::LoopNest(const KernelIndex &index, const ConstantValues &constants,
   while (!stack.empty()) {
     Item item = std::move(stack.back());
     stack.pop_back();
+    if (item.parent != kNone && loops[item.parent].depth == kMaxDepth) {
+      tooDeep = true;
+      newNumber[item.loop] = item.parent;
+      push(children[item.loop], item.parent, "");
+      continue;
+    }
     uint32_t number = loops.size();
     newNumber[item.loop] = number;
     Loop loop = std::move(found[item.loop]);
@@ -304,16 +283,39 @@ LoopNest::LoopNest(const KernelIndex &index, const ConstantValues &constants,
     for (uint32_t l = innermost[b]; l != kNone; l = loops[l].parent)
       loops[l].blocks.push_back(b);
   }
+  loopEnd.resize(loops.size());
+  for (uint32_t i = loops.size(); i-- > 0;) {
+    loopEnd[i] = std::max(loopEnd[i], i + 1);
+    if (uint32_t outer = loops[i].parent; outer != kNone)
+      loopEnd[outer] = std::max(loopEnd[outer], loopEnd[i]);
+  }
+  std::vector<BlockId> exits = findExits();
   for (uint32_t i = 0; i < loops.size(); ++i) {
-    findTrip(loops[i], i);
+    findTrip(loops[i], i, exits[i]);
     loops[i].spin = isSpin(loops[i]);
   }
 }
 
+std::vector<BlockId> LoopNest::findExits() const {
+  std::vector<BlockId> exits(loops.size(), kNone);
+  std::vector<bool> several(loops.size(), false);
+  for (BlockId b = 0; b < index.getNumBlocks(); ++b)
+    for (BlockId to : dominance.getSuccessors(b))
+      for (uint32_t l = innermost[b];
+           l != kNone && (to >= index.getNumBlocks() || !contains(l, to));
+           l = loops[l].parent) {
+        if (exits[l] != kNone && exits[l] != b)
+          several[l] = true;
+        exits[l] = b;
+      }
+  for (uint32_t l = 0; l < loops.size(); ++l)
+    if (several[l])
+      exits[l] = kNone;
+  return exits;
+}
+
 bool LoopNest::encloses(uint32_t outer, uint32_t inner) const {
-  while (inner != kNone && inner != outer)
-    inner = loops[inner].parent;
-  return inner == outer && inner != kNone;
+  return inner != kNone && outer <= inner && inner < loopEnd[outer];
 }
 
 uint32_t LoopNest::getInnermostWorking(BlockId block) const {
@@ -330,19 +332,11 @@ bool LoopNest::isSpinning(BlockId block) const {
   return false;
 }
 
-void LoopNest::findTrip(Loop &loop, uint32_t number) {
+void LoopNest::findTrip(Loop &loop, uint32_t number, BlockId exiting) {
   // The only exit must be the conditional end of the only latch (the test at
   // the bottom) or of the header (the test at the top).
   if (loop.latches.size() != 1)
     return;
-  BlockId exiting = kNone;
-  for (BlockId b : loop.blocks)
-    for (BlockId to : dominance.getSuccessors(b))
-      if (to >= index.getNumBlocks() || !contains(number, to)) {
-        if (exiting != kNone && exiting != b)
-          return;
-        exiting = b;
-      }
   if (exiting == kNone ||
       (exiting != loop.latches[0] && exiting != loop.header))
     return;

@@ -27,6 +27,11 @@ MainRegion::MainRegion(const KernelIndex &index,
     reason = "a loop of the kernel has several entries";
     return;
   }
+  if (loops.isTooDeep()) {
+    reason =
+        "loops are nested deeper than " + std::to_string(LoopNest::kMaxDepth);
+    return;
+  }
   chooseLoops();
   if (kind != Kind::Loops)
     return;

@@ -6,8 +6,6 @@
 
 #include "d2k/Analysis/MemoryRoots.h"
 
-#include "mlir/IR/SymbolTable.h"
-
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -34,8 +32,9 @@ constexpr uint64_t kLargestRemainderMask = 0xfff;
 } // namespace
 
 MemoryRoots::MemoryRoots(const KernelIndex &index,
-                         const ConstantValues &constants)
-    : index(index), constants(constants) {
+                         const ConstantValues &constants,
+                         SymbolTableCollection &symbols)
+    : index(index), constants(constants), symbols(symbols) {
   sets.push_back({});
   addRoot({});
   states.assign(index.getNumValues(), {});
@@ -404,11 +403,12 @@ void MemoryRoots::visit(OpId id) {
       uint32_t edge = index.getEdge(block, s);
       if (!constants.isExecutableEdge(edge))
         continue;
-      ValueId first = index.getFirstArg(to[s]);
-      for (uint32_t i = 0, e = index.getNumArgs(to[s]); i < e; ++i)
-        for (const KernelIndex::Incoming &in : index.getIncoming(first + i))
-          if (in.edge == edge && in.value != kNone)
-            update(first + i, states[in.value]);
+      ValueId arg = index.getFirstArg(to[s]);
+      for (ValueId value : index.getPassed(edge)) {
+        if (value != kNone)
+          update(arg, states[value]);
+        ++arg;
+      }
     }
     return;
   }
@@ -420,7 +420,7 @@ void MemoryRoots::visit(OpId id) {
         auto [it, isNew] = symbolRoots.try_emplace(op, 0);
         if (isNew) {
           Operation *symbol =
-              SymbolTable::lookupNearestSymbolFrom(op, address.getSymbolAttr());
+              symbols.lookupNearestSymbolFrom(op, address.getSymbolAttr());
           Root root;
           root.symbol = symbol;
           root.kind = Root::Kind::Function;

@@ -18,9 +18,10 @@ namespace {
 template <typename Derived>
 struct KernelTestPass : public PassWrapper<Derived, OperationPass<ModuleOp>> {
   void runOnOperation() final {
+    SymbolTableCollection symbols;
     for (auto func : this->getOperation().template getOps<kern::FuncOp>())
       if (!func.getBody().empty()) {
-        KernelContext kernel(func);
+        KernelContext kernel(func, symbols);
         static_cast<Derived *>(this)->test(kernel);
       }
   }

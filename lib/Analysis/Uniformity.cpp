@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An optimistic fixpoint: every value starts as agreed by the block and is
-// weakened until nothing changes.
+// weakened, with what is made from it, until nothing changes.
 
 #include "d2k/Analysis/Uniformity.h"
 
@@ -104,29 +104,51 @@ Uniformity::Uniformity(const KernelIndex &index,
              index.getGuard(op) == kNone)
       isThreadId[result] = isThreadId[index.getOperands(op)[0]];
   }
-  for (bool changed = true; changed;) {
-    changed = false;
-    auto weaken = [&](ValueId value, Agreement to) {
-      if (agreement[value] < to) {
-        agreement[value] = to;
-        changed = true;
+  // Each value weakens twice at most.
+  std::vector<OpId> worklist;
+  std::vector<bool> queued(index.getNumOps(), false);
+  auto weaken = [&](ValueId value, Agreement to) {
+    if (agreement[value] >= to)
+      return;
+    agreement[value] = to;
+    for (OpId user : index.getUsers(value))
+      if (!queued[user] && constants.isReachable(index.getBlockOf(user))) {
+        queued[user] = true;
+        worklist.push_back(user);
       }
-    };
-    for (BlockId block = 0; block < index.getNumBlocks(); ++block) {
-      if (!constants.isReachable(block))
-        continue;
-      ValueId first = index.getFirstArg(block);
-      for (uint32_t i = 0, e = index.getNumArgs(block); i < e; ++i)
-        for (const KernelIndex::Incoming &in : index.getIncoming(first + i))
-          if (in.value != kNone && constants.isExecutableEdge(in.edge))
-            weaken(first + i, agreement[in.value]);
-      auto [begin, end] = index.getOps(block);
-      for (OpId op = begin; op < end; ++op)
-        for (uint32_t i = 0, e = index.getNumResults(op); i < e; ++i) {
-          ValueId value = index.getFirstResult(op) + i;
-          if (!constants.get(value))
-            weaken(value, evaluate(op, i));
+  };
+  auto visit = [&](OpId op) {
+    BlockId block = index.getBlockOf(op);
+    if (op == index.getTerminator(block)) {
+      for (unsigned s = 0; s < index.getSuccessors(block).size(); ++s) {
+        uint32_t edge = index.getEdge(block, s);
+        if (!constants.isExecutableEdge(edge))
+          continue;
+        ValueId arg = index.getFirstArg(index.getSuccessors(block)[s]);
+        for (ValueId value : index.getPassed(edge)) {
+          if (value != kNone)
+            weaken(arg, agreement[value]);
+          ++arg;
         }
+      }
     }
+    for (uint32_t i = 0, e = index.getNumResults(op); i < e; ++i) {
+      ValueId value = index.getFirstResult(op) + i;
+      if (!constants.get(value))
+        weaken(value, evaluate(op, i));
+    }
+  };
+  for (BlockId block = 0; block < index.getNumBlocks(); ++block) {
+    if (!constants.isReachable(block))
+      continue;
+    auto [begin, end] = index.getOps(block);
+    for (OpId op = begin; op < end; ++op)
+      visit(op);
+  }
+  while (!worklist.empty()) {
+    OpId op = worklist.back();
+    worklist.pop_back();
+    queued[op] = false;
+    visit(op);
   }
 }

@@ -4,6 +4,8 @@
 
 #include "Engine/Detector.h"
 
+#include <map>
+
 using namespace d2k;
 using namespace d2k::analysis;
 using namespace d2k::properties;
@@ -79,6 +81,7 @@ static void report(Detector &detector, llvm::StringRef direction,
   // An access that cannot be judged may belong to the bytes or not.
   bool sure = llvm::all_of(
       scope, [](const Access *access) { return access->judgement.isProved(); });
+  std::map<int64_t, std::optional<double>> shares;
   for (const Access &access : accesses) {
     if (access.bytes < 8)
       continue;
@@ -87,9 +90,13 @@ static void report(Detector &detector, llvm::StringRef direction,
     attributes["bytes"] = access.bytes;
     if (sure &&
         !(unknownRegion && main.empty() && !all.empty() &&
-          detector.getMainRegion().getKind() == MainRegion::Kind::Loops))
-      if (std::optional<double> share = getShare(detector, scope, access.bytes))
-        attributes["share"] = *share;
+          detector.getMainRegion().getKind() == MainRegion::Kind::Loops)) {
+      auto [share, isNew] = shares.try_emplace(access.bytes);
+      if (isNew)
+        share->second = getShare(detector, scope, access.bytes);
+      if (share->second)
+        attributes["share"] = *share->second;
+    }
     detector.conclude(access.judgement, std::move(attributes), access.op);
   }
 }

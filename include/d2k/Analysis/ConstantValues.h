@@ -81,7 +81,7 @@ private:
   void evaluateTerminator(OpId op);
   void reach(uint32_t edge, BlockId to);
   void meetInto(ValueId value, Lattice with);
-  void visitArgs(BlockId block);
+  void visitArgs(uint32_t edge, BlockId block);
   void computeRanges();
   Range rangeOf(OpId op, unsigned resultNo) const;
   /// The result of `op` when it is the same for all values of the operands

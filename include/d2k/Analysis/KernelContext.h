@@ -19,7 +19,9 @@ namespace d2k::analysis {
 
 class KernelContext {
 public:
-  explicit KernelContext(kern::FuncOp func) : func(func) {}
+  /// \p symbols keeps the tables of symbols of the kernel's module.
+  KernelContext(kern::FuncOp func, mlir::SymbolTableCollection &symbols)
+      : func(func), symbols(symbols) {}
 
   kern::FuncOp getFunc() const { return func; }
   const KernelIndex &getIndex() { return make(index, func); }
@@ -31,7 +33,7 @@ public:
     return make(loops, getIndex(), getConstants(), getDominance());
   }
   const MemoryRoots &getMemory() {
-    return make(memory, getIndex(), getConstants());
+    return make(memory, getIndex(), getConstants(), symbols);
   }
   const DataFlow &getFlow() {
     return make(flow, getIndex(), getConstants(), getMemory(),
@@ -68,6 +70,7 @@ private:
   }
 
   kern::FuncOp func;
+  mlir::SymbolTableCollection &symbols;
   std::unique_ptr<KernelIndex> index;
   std::unique_ptr<ConstantValues> constants;
   std::unique_ptr<Dominance> dominance;

@@ -123,6 +123,12 @@ public:
         incomingBegin[arg], incomingBegin[arg + 1] - incomingBegin[arg]);
   }
 
+  /// What `edge` gives to the arguments of its target, in their order; kNone
+  /// where the terminator produces the value itself.
+  llvm::ArrayRef<ValueId> getPassed(uint32_t edge) const {
+    return passed[edge];
+  }
+
   /// Guard predicate of `op`, kNone when it always runs.
   ValueId getGuard(OpId op) const { return guards[op]; }
   /// Whether `op` runs while the guard is false.
@@ -151,7 +157,7 @@ private:
   std::vector<bool> guardNegated;
   std::vector<uint32_t> firstEdge, incomingBegin;
   std::vector<Incoming> incoming;
-  FlatLists operands, users, successors, predecessors;
+  FlatLists operands, users, successors, predecessors, passed;
   llvm::DenseMap<mlir::Operation *, OpId> opIds;
   llvm::DenseMap<mlir::Block *, BlockId> blockIds;
   llvm::DenseMap<mlir::Value, ValueId> valueIds;

@@ -109,19 +109,29 @@ public:
   }
   bool isSpinning(BlockId block) const;
   bool isIrreducible() const { return irreducible; }
+  /// Deepest nest that is told apart. Blocks of loops further inside belong to
+  /// their ancestor at this depth, and isTooDeep says so; code of compilers
+  /// stays below ten.
+  static constexpr unsigned kMaxDepth = 64;
+  bool isTooDeep() const { return tooDeep; }
   /// A block at the entry of an irreducible region, else kNone.
   BlockId getIrreducibleBlock() const { return irreducibleBlock; }
 
 private:
-  void findTrip(Loop &loop, uint32_t number);
+  /// The blocks through which loops are left: of each loop the only one, or
+  /// kNone where there is none or several.
+  std::vector<BlockId> findExits() const;
+  void findTrip(Loop &loop, uint32_t number, BlockId exiting);
   bool isSpin(const Loop &loop) const;
 
   const KernelIndex &index;
   const ConstantValues &constants;
   const Dominance &dominance;
   std::vector<Loop> loops;
+  /// Loops inside loop `i` are those from i + 1 up to `loopEnd[i]`.
+  std::vector<uint32_t> loopEnd;
   std::vector<uint32_t> innermost;
-  bool irreducible = false;
+  bool irreducible = false, tooDeep = false;
   BlockId irreducibleBlock = kNone;
 };
 

@@ -37,6 +37,8 @@
 
 #include "d2k/Analysis/ConstantValues.h"
 
+#include "mlir/IR/SymbolTable.h"
+
 #include <string>
 
 namespace d2k::analysis {
@@ -98,7 +100,10 @@ struct MemoryObject {
 
 class MemoryRoots {
 public:
-  MemoryRoots(const KernelIndex &index, const ConstantValues &constants);
+  /// \p symbols keeps the tables of symbols between kernels: a module may have
+  /// 10^4 of each.
+  MemoryRoots(const KernelIndex &index, const ConstantValues &constants,
+              mlir::SymbolTableCollection &symbols);
 
   const Root &getRoot(RootId root) const { return roots[root]; }
   uint32_t getNumRoots() const { return roots.size(); }
@@ -169,6 +174,7 @@ private:
 
   const KernelIndex &index;
   const ConstantValues &constants;
+  mlir::SymbolTableCollection &symbols;
   std::vector<Root> roots;
   llvm::DenseMap<std::pair<uint32_t, uint64_t>, RootId> rootIds;
   std::vector<llvm::SmallVector<RootId, 2>> sets;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Dominators after Cooper, Harvey and Kennedy ("A simple, fast dominance
-// algorithm"), frontiers after the same paper, phi nodes after Cytron et al.
-// with liveness computed one variable at a time: the work is proportional to
-// the number of (variable, block) pairs in which the variable is live, and only
-// the phi nodes are kept.
+// Frontiers after Cooper, Harvey and Kennedy ("A simple, fast dominance
+// algorithm"), phi nodes after Cytron et al. with liveness computed one
+// variable at a time: the work is proportional to the number of (variable,
+// block) pairs in which the variable is live, and only the phi nodes are kept.
 
 #include "d2k/Frontend/Lifting/FlowGraph.h"
+#include "d2k/Support/Dominators.h"
 
 #include <algorithm>
 #include <cassert>
@@ -30,7 +30,7 @@ Rows Rows::group(uint32_t numRows,
 
 FlowGraph::FlowGraph(llvm::ArrayRef<llvm::SmallVector<uint32_t, 2>> successors,
                      uint32_t entry)
-    : order(successors.size(), kNone), idom(successors.size(), kNone) {
+    : order(successors.size(), kNone) {
   uint32_t size = static_cast<uint32_t>(successors.size());
 
   // Post-order without recursion: functions may have 10^5 blocks in a row.
@@ -60,20 +60,11 @@ FlowGraph::FlowGraph(llvm::ArrayRef<llvm::SmallVector<uint32_t, 2>> successors,
       edges.push_back({successor, block});
   preds = Rows::group(size, edges);
 
-  idom[entry] = entry;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (uint32_t block : llvm::ArrayRef(blocks).drop_front()) {
-      uint32_t dominator = kNone;
-      for (uint32_t pred : preds[block])
-        if (idom[pred] != kNone)
-          dominator = dominator == kNone ? pred : intersect(pred, dominator);
-      if (idom[block] != dominator) {
-        idom[block] = dominator;
-        changed = true;
-      }
-    }
-  }
+  static_assert(kNone == kNoNode);
+  idom = findImmediateDominators(
+      size, entry,
+      [&](uint32_t block) { return llvm::ArrayRef(successors[block]); },
+      [&](uint32_t block) { return preds[block]; });
 
   edges.clear();
   for (uint32_t block : llvm::ArrayRef(blocks).drop_front())
@@ -95,16 +86,6 @@ FlowGraph::FlowGraph(llvm::ArrayRef<llvm::SmallVector<uint32_t, 2>> successors,
   frontiers = Rows::group(size, edges);
 }
 
-uint32_t FlowGraph::intersect(uint32_t a, uint32_t b) const {
-  while (a != b) {
-    while (order[a] > order[b])
-      a = idom[a];
-    while (order[b] > order[a])
-      b = idom[b];
-  }
-  return a;
-}
-
 Rows d2k::lift::placePhis(const FlowGraph &graph, uint32_t numVariables,
                           const BlockAccesses &accesses) {
   Rows uses = Rows::group(numVariables, accesses.uses);
@@ -122,6 +103,11 @@ Rows d2k::lift::placePhis(const FlowGraph &graph, uint32_t numVariables,
       continue;
     for (uint32_t block : defs[variable])
       defined[block] = variable;
+    // Liveness matters where definitions meet only.
+    if (llvm::all_of(defs[variable], [&](uint32_t block) {
+          return graph.frontier(block).empty();
+        }))
+      continue;
     for (uint32_t block : uses[variable]) {
       live[block] = variable;
       work.push_back(block);

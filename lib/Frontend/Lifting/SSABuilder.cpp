@@ -14,9 +14,18 @@ using namespace d2k::lift;
 SSABuilder::SSABuilder(kern::FuncOp op, LiftStatistics &statistics)
     : op(op), statistics(statistics) {}
 
-void SSABuilder::prepare(const FlowGraph &graph, uint32_t entry,
-                         const BlockAccesses &accesses) {
+LogicalResult SSABuilder::prepare(const FlowGraph &graph, uint32_t entry,
+                                  const BlockAccesses &accesses) {
   phis = placePhis(graph, getNumVariables(), accesses);
+  uint64_t phiOperands = 0;
+  for (uint32_t index = 0; index < graph.size(); ++index)
+    phiOperands +=
+        uint64_t(phis[index].size()) * graph.predecessors(index).size();
+  if (phiOperands > kMaxPhiOperands)
+    return emitError(op.getLoc())
+           << "function '" << op.getSymName() << "' passes " << phiOperands
+           << " values along its branches, more than " << kMaxPhiOperands
+           << "; split it, or declare registers in the scopes that use them";
   crossesBlocks.assign(types.size(), false);
   for (auto [variable, index] : accesses.uses)
     crossesBlocks[variable] = true;
@@ -38,6 +47,7 @@ void SSABuilder::prepare(const FlowGraph &graph, uint32_t entry,
   for (uint32_t index = 0; index < graph.size(); ++index)
     if (index != entry && graph.isReachable(index))
       make(index);
+  return success();
 }
 
 void SSABuilder::walk(const FlowGraph &graph, uint32_t entry,

@@ -90,16 +90,28 @@ unsigned Parser::run() {
 // Diagnostics
 //===----------------------------------------------------------------------===//
 
+void Parser::report(llvm::SourceMgr::DiagKind kind, const char *position,
+                    const Twine &message) {
+  // A line that no terminal can show tells nothing.
+  constexpr size_t kLongestLine = 1000;
+  auto loc = llvm::SMLoc::getFromPointer(position);
+  llvm::SMDiagnostic diagnostic = sourceMgr.GetMessage(loc, kind, message);
+  if (diagnostic.getLineContents().size() > kLongestLine)
+    diagnostic = llvm::SMDiagnostic(
+        sourceMgr, loc, diagnostic.getFilename(), diagnostic.getLineNo(),
+        diagnostic.getColumnNo(), kind, diagnostic.getMessage(), "...", {});
+  handler(diagnostic);
+}
+
 bool Parser::error(const char *position, const Twine &message) {
   if (numErrors++ < options.maxErrors)
-    handler(sourceMgr.GetMessage(llvm::SMLoc::getFromPointer(position),
-                                 llvm::SourceMgr::DK_Error, message));
+    report(llvm::SourceMgr::DK_Error, position, message);
   return true;
 }
 
 void Parser::remark(const char *position, const Twine &message) {
-  handler(sourceMgr.GetMessage(llvm::SMLoc::getFromPointer(position),
-                               llvm::SourceMgr::DK_Remark, message));
+  if (numRemarks++ < options.maxRemarks)
+    report(llvm::SourceMgr::DK_Remark, position, message);
 }
 
 bool Parser::expected(const Twine &what) {
@@ -168,6 +180,9 @@ void Parser::bind(Name name, Entity *entity, uint32_t depth) {
 
 bool Parser::declare(Name name, Entity *entity, const char *position) {
   if (Entity *previous = lookupHere(name)) {
+    // Finding the line costs its length.
+    if (numErrors >= options.maxErrors)
+      return error(position, "");
     auto [line, column] = sourceMgr.getLineAndColumn(
         llvm::SMLoc::getFromPointer(pointerTo(previous->loc)));
     return error(position, "redefinition of '" + module.getText(name) +
@@ -435,6 +450,9 @@ void Parser::finishModule() {
   module.variables = module.copy(llvm::ArrayRef<Variable *>(globals));
   if (module.versionMajor == 0 && numErrors == 0)
     error(text.begin(), "no .version directive: not a PTX module");
+  if (numRemarks > options.maxRemarks)
+    report(llvm::SourceMgr::DK_Remark, text.begin(),
+           Twine(numRemarks - options.maxRemarks) + " more remarks left out");
 }
 
 void Parser::recoverAtModuleScope() {

@@ -87,6 +87,9 @@ private:
     return error(cursor.position(), message);
   }
   void remark(const char *position, const llvm::Twine &message);
+  /// Passes a message on with its place, and its line unless that is very long.
+  void report(llvm::SourceMgr::DiagKind kind, const char *position,
+              const llvm::Twine &message);
   /// `expected <what>`, or that the text ended.
   bool expected(const llvm::Twine &what);
   bool expect(char c, const llvm::Twine &what);
@@ -200,7 +203,7 @@ private:
   const ParseOptions &options;
   Module &module;
   Cursor cursor;
-  unsigned numErrors = 0;
+  unsigned numErrors = 0, numRemarks = 0;
 
   /// scopes[0] is the module, scopes[1] a function's parameters, scopes[2] its
   /// body. Reused, so that their vectors keep their capacity.

@@ -31,7 +31,8 @@ LogicalResult FunctionLifter::run() {
   FlowGraph graph(successors, entry);
   AccessScan accesses(ssa.getNumVariables());
   scanBlocks(graph, accesses);
-  ssa.prepare(graph, entry, accesses.getAccesses());
+  if (failed(ssa.prepare(graph, entry, accesses.getAccesses())))
+    return failure();
   countUnreachable(graph);
   makeArguments();
   ssa.walk(graph, entry, [&](uint32_t index) { liftBlock(index); });

@@ -450,10 +450,17 @@ void ModuleLifter::decodeInto(const ptx::Mnemonic &mnemonic, Decoded &out) {
 
 void ModuleLifter::countOpaque(const Decoded &opaque, Location loc) {
   ++statistics.opaque;
+  constexpr size_t kMaxRemarks = 100;
   llvm::StringRef spelling = opaque.spelling.getValue();
-  if (statistics.opaqueByMnemonic[spelling.str()]++ == 0)
+  if (statistics.opaqueByMnemonic[spelling.str()]++ != 0)
+    return;
+  size_t count = statistics.opaqueByMnemonic.size();
+  if (count <= kMaxRemarks)
     emitRemark(loc) << "'" << spelling
                     << "' is not modelled: kept as kern.opaque";
+  else if (count == kMaxRemarks + 1)
+    emitRemark(loc) << "more than " << kMaxRemarks
+                    << " spellings are not modelled: the others are left out";
 }
 
 //===----------------------------------------------------------------------===//

@@ -74,7 +74,8 @@ LogicalResult FunctionLifter::run() {
   FlowGraph graph(successors, entry);
   AccessScan scan(ssa.getNumVariables());
   scanBlocks(graph, scan);
-  ssa.prepare(graph, entry, scan.getAccesses());
+  if (failed(ssa.prepare(graph, entry, scan.getAccesses())))
+    return failure();
   makeArguments();
   ssa.walk(graph, entry, [&](uint32_t index) { liftBlock(index); });
   return success();

@@ -28,13 +28,13 @@ static void fillLoops(Detector &detector, KernelFacts &facts) {
   }
 }
 
-static std::optional<int64_t> getStaticShared(mlir::ModuleOp module,
-                                              kern::FuncOp func) {
-  int64_t bytes = 0;
+/// Bytes of static shared memory by the function that declares them.
+static llvm::DenseMap<mlir::StringAttr, int64_t>
+getStaticShared(mlir::ModuleOp module) {
+  llvm::DenseMap<mlir::StringAttr, int64_t> bytes;
   for (auto object : module.getOps<kern::ObjectOp>())
-    if (object.getSpace() == kern::Space::Shared && object.getScope() &&
-        *object.getScope() == func.getSymName())
-      bytes += object.getSize().value_or(0);
+    if (object.getSpace() == kern::Space::Shared && object.getScopeAttr())
+      bytes[object.getScopeAttr().getAttr()] += object.getSize().value_or(0);
   return bytes;
 }
 
@@ -49,6 +49,8 @@ properties::analyzeModule(mlir::ModuleOp module, const Options &options,
     return a.getSymName() < b.getSymName();
   });
 
+  llvm::DenseMap<mlir::StringAttr, int64_t> shared = getStaticShared(module);
+  mlir::SymbolTableCollection symbols;
   std::vector<KernelFacts> result;
   for (kern::FuncOp func : kernels) {
     KernelFacts facts;
@@ -57,9 +59,9 @@ properties::analyzeModule(mlir::ModuleOp module, const Options &options,
     if (options.kernelFilter &&
         !options.kernelFilter(facts.name, facts.demangled))
       continue;
-    facts.sharedBytes = getStaticShared(module, func);
+    facts.sharedBytes = shared.lookup(func.getSymNameAttr());
 
-    KernelContext kernel(func);
+    KernelContext kernel(func, symbols);
     Detector detector(kernel, options.tier, snippets);
     uint64_t numOps = 0;
     if (options.maxOperations != 0)

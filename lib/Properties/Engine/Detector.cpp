@@ -175,9 +175,9 @@ OpId Detector::findOtherWay(const Claim &claim) {
   if (!forks)
     forks = findLaunchForks(kernel);
   const KernelIndex &index = getIndex();
-  for (size_t i = 0; i < forks->size(); ++i)
+  for (size_t i = 0; i < forks->forks.size(); ++i)
     for (unsigned side : {0u, 1u}) {
-      const LaunchFork &fork = (*forks)[i];
+      const LaunchFork &fork = forks->forks[i];
       const llvm::BitVector &here = fork.sides[side].blocks;
       const llvm::BitVector &there = fork.sides[1 - side].blocks;
       bool onOneSide = llvm::any_of(claim.where, [&](OpId op) {
@@ -254,7 +254,21 @@ void Detector::conclude(const Judgement &judgement, AttributeMap attributes,
 void Detector::finish(llvm::StringRef property, FactSet &into) {
   for (const Claim &claim : claims) {
     OpId other = findOtherWay(claim);
-    if (other == kNone)
+    // What runs whatever the branches do is on no side of any.
+    bool runsAlways = llvm::all_of(claim.where, [&](OpId op) {
+      return kernel.getDominance().postDominates(getIndex().getBlockOf(op), 0);
+    });
+    if (other == kNone && forks->ignored != kNone && !runsAlways)
+      add(Judgement::undecided(
+              "may be on one side of a branch on launch parameters: the kernel "
+              "has more than " +
+                  std::to_string(LaunchForks::kMaxBranches) +
+                  ", and those from " + describe(forks->ignored) +
+                  " on were not looked at",
+              "the values of the launch parameters under the workload",
+              {forks->ignored}),
+          claim.op);
+    else if (other == kNone)
       record(claim);
     else
       add(Judgement::undecided(

@@ -174,7 +174,7 @@ private:
   const SnippetProvider &snippets;
   FactSet found;
   std::vector<Claim> claims;
-  std::optional<std::vector<LaunchFork>> forks;
+  std::optional<LaunchForks> forks;
   /// By fork, side and attributes: the other side makes the same claim.
   std::map<std::tuple<size_t, unsigned, AttributeMap>, bool> sameElsewhere;
   std::map<std::string, Group> groups;

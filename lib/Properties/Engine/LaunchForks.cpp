@@ -70,10 +70,11 @@ static bool worksOnData(KernelContext &kernel, OpId id) {
   return false;
 }
 
-std::vector<LaunchFork> properties::findLaunchForks(KernelContext &kernel) {
+LaunchForks properties::findLaunchForks(KernelContext &kernel) {
   const KernelIndex &index = kernel.getIndex();
   const Dominance &dominance = kernel.getDominance();
-  std::vector<LaunchFork> forks;
+  LaunchForks result;
+  unsigned numBranches = 0;
   std::vector<OpId> workOf;
   for (BlockId block : dominance.getOrder()) {
     auto branch = llvm::dyn_cast<kern::CondBranchOp>(
@@ -82,6 +83,10 @@ std::vector<LaunchFork> properties::findLaunchForks(KernelContext &kernel) {
     if (!branch || next.size() != 2 || next[0] == next[1] ||
         !isChosenByLaunch(branch.getCondition()))
       continue;
+    if (numBranches++ == LaunchForks::kMaxBranches) {
+      result.ignored = index.getTerminator(block);
+      break;
+    }
     if (workOf.empty()) {
       workOf.assign(index.getNumBlocks(), kNone);
       for (OpId id = 0; id < index.getNumOps(); ++id)
@@ -104,7 +109,7 @@ std::vector<LaunchFork> properties::findLaunchForks(KernelContext &kernel) {
         }
     }
     if (fork.sides[0].work != kNone && fork.sides[1].work != kNone)
-      forks.push_back(std::move(fork));
+      result.forks.push_back(std::move(fork));
   }
-  return forks;
+  return result;
 }

@@ -34,8 +34,18 @@ struct LaunchFork {
   std::array<Side, 2> sides;
 };
 
-/// The forks of \p kernel, in the order of its blocks.
-std::vector<LaunchFork> findLaunchForks(analysis::KernelContext &kernel);
+/// The forks of a kernel, in the order of its blocks.
+struct LaunchForks {
+  /// Branches on launch parameters that are looked at: each costs a walk over
+  /// the blocks. Kernels that people and compilers write have a dozen.
+  static constexpr unsigned kMaxBranches = 256;
+
+  std::vector<LaunchFork> forks;
+  /// The first branch beyond kMaxBranches: which side of it and of later ones
+  /// an operation stands on was not looked at.
+  analysis::OpId ignored = analysis::kNone;
+};
+LaunchForks findLaunchForks(analysis::KernelContext &kernel);
 
 } // namespace d2k::properties
 

@@ -59,8 +59,6 @@ public:
   }
 
 private:
-  uint32_t intersect(uint32_t a, uint32_t b) const;
-
   /// Position in `blocks`, kNone when unreachable.
   std::vector<uint32_t> order;
   std::vector<uint32_t> blocks;

@@ -76,10 +76,17 @@ public:
   }
   mlir::IntegerType getType(uint32_t variable) const { return types[variable]; }
 
+  /// Most values that the edges of one function may pass to phi nodes. The
+  /// largest units of public code need some 10^5; a function whose branches all
+  /// lead to one place in which all its registers live would need the square of
+  /// its size.
+  static constexpr uint64_t kMaxPhiOperands = 1 << 22;
+
   /// Places the phi nodes of pruned SSA form and makes the reachable blocks
-  /// with an argument for each; the blocks are empty.
-  void prepare(const FlowGraph &graph, uint32_t entry,
-               const BlockAccesses &accesses);
+  /// with an argument for each; the blocks are empty. Fails, with an error at
+  /// the function, beyond kMaxPhiOperands.
+  mlir::LogicalResult prepare(const FlowGraph &graph, uint32_t entry,
+                              const BlockAccesses &accesses);
 
   /// Block number \p index; null when it cannot be reached.
   mlir::Block *getBlock(uint32_t index) const { return blocks[index]; }

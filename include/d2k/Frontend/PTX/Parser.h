@@ -35,6 +35,8 @@ struct ParseOutcome {
 struct ParseOptions {
   /// Reported errors; further ones are counted only.
   unsigned maxErrors = 100;
+  /// Reported remarks; the last one says how many more there would be.
+  unsigned maxRemarks = 100;
   /// Depth of nested scopes, initialisers and constant expressions.
   unsigned maxDepth = 256;
   /// Largest `<count>` of a parameterised variable: each becomes an entity.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Inlining of device functions. Callees are finished before their callers, so
-// each call is looked at once and a body is cloned as it will stay.
+// each call is looked at once and a body is cloned as it will stay. The size of
+// what that makes is exponential in the depth of the calls, hence the limits.
 
 #include "d2k/Dialect/Kern/Kern.h"
 #include "d2k/Dialect/Kern/Location.h"
@@ -31,6 +32,8 @@ struct Node {
   /// Functions with a body among the callees, as nodes.
   SmallVector<unsigned> callees;
   bool isRecursive = false;
+  /// A kernel, or called by one through others.
+  bool isNeeded = false;
   unsigned numOperations = 0;
 };
 
@@ -43,12 +46,15 @@ private:
   void readCalls();
   /// Callees before callers; marks recursive functions.
   SmallVector<unsigned> sort();
+  void markNeeded();
   void inlineInto(Node &caller);
   /// True when types agree, so that the body can take the place of the call.
   static bool fits(CallOp call, FuncOp callee);
 
   SmallVector<Node> nodes;
   llvm::DenseMap<StringAttr, unsigned> nodeOf;
+  /// Operations that inlining has added to the module and may add.
+  uint64_t growth = 0, growthLimit = 0;
 };
 
 } // namespace
@@ -121,6 +127,22 @@ SmallVector<unsigned> InlineCallsPass::sort() {
     }
   }
   return order;
+}
+
+void InlineCallsPass::markNeeded() {
+  SmallVector<unsigned> work;
+  auto mark = [&](unsigned index) {
+    if (nodes[index].isNeeded)
+      return;
+    nodes[index].isNeeded = true;
+    work.push_back(index);
+  };
+  for (unsigned i = 0; i < nodes.size(); ++i)
+    if (nodes[i].function.isEntry())
+      mark(i);
+  while (!work.empty())
+    for (unsigned callee : nodes[work.pop_back_val()].callees)
+      mark(callee);
 }
 
 bool InlineCallsPass::fits(CallOp call, FuncOp callee) {
@@ -211,6 +233,7 @@ static void inlineCall(CallOp call, FuncOp callee) {
 }
 
 void InlineCallsPass::inlineInto(Node &caller) {
+  SmallVector<std::pair<CallOp, FuncOp>> chosen;
   for (CallOp call : caller.calls) {
     auto it = nodeOf.find(call.getCalleeAttr().getAttr());
     if (it == nodeOf.end()) {
@@ -239,15 +262,35 @@ void InlineCallsPass::inlineInto(Node &caller) {
              << " operations, more than max-ops=" << unsigned(maxOperations);
       continue;
     }
-    inlineCall(call, callee.function);
+    if (growth + callee.numOperations > growthLimit) {
+      keep() << "inlining has added " << growth
+             << " operations to the module, and the " << callee.numOperations
+             << " of the function would be more than the limit of "
+             << growthLimit;
+      continue;
+    }
+    chosen.push_back({call, callee.function});
     caller.numOperations = size;
+    growth += callee.numOperations;
     ++numInlined;
   }
+  // The last first: what is behind a call moves to a new block, and then is not
+  // moved again.
+  for (auto [call, callee] : llvm::reverse(chosen))
+    inlineCall(call, callee);
 }
 
 void InlineCallsPass::runOnOperation() {
   readCalls();
   SmallVector<unsigned> order = sort();
+  markNeeded();
+  constexpr uint64_t kGrowthFactor = 16;
+  uint64_t total = 0;
+  for (const Node &node : nodes)
+    total += node.numOperations;
+  growth = 0;
+  growthLimit = std::max<uint64_t>(maxGrowth, kGrowthFactor * total);
   for (unsigned index : order)
-    inlineInto(nodes[index]);
+    if (nodes[index].isNeeded)
+      inlineInto(nodes[index]);
 }

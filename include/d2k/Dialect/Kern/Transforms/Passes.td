@@ -17,17 +17,24 @@ def InlineCalls : Pass<"kern-inline-calls", "::mlir::ModuleOp"> {
     becomes a branch around the body. Locations keep the PTX line of the body
     and get the source lines of the call behind their own.
 
-    These calls stay, the last three with a remark that names the function: of
+    These calls stay, the last four with a remark that names the function: of
     a function without a body (`vprintf`, `__assertfail`, ...); of a recursive
-    function; where the caller would exceed `max-ops` operations; where the
-    types of arguments or results differ from the function's.
+    function; where the caller would exceed `max-ops` operations; where all
+    calls inlined so far and this one would add more to the module than
+    `max-growth` operations and 16 times what it had; where the types of
+    arguments or results differ from the function's.
+
+    Functions that no kernel calls, directly or through others, are left alone.
 
     Functions that are inlined everywhere stay in the module. A variable of an
     inlined function stays one object, however often it is inlined.
   }];
   let options = [
     Option<"maxOperations", "max-ops", "unsigned", /*default=*/"1000000",
-           "Largest number of operations of a function after inlining">
+           "Largest number of operations of a function after inlining">,
+    Option<"maxGrowth", "max-growth", "uint64_t", /*default=*/"1000000",
+           "Operations that inlining may add to a module, or 16 times those "
+           "that it has if that is more">
   ];
   let statistics = [
     Statistic<"numInlined", "inlined", "Number of calls that were inlined">,
