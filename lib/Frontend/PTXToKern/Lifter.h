@@ -237,13 +237,13 @@ private:
   llvm::DenseMap<const ptx::FunctionSymbol *, kern::FuncOp> functions;
   llvm::DenseMap<mlir::StringAttr, uint32_t> usedNames;
 
-  llvm::DenseMap<uint32_t, mlir::StringAttr> files;
+  llvm::DenseMap<uint64_t, mlir::StringAttr> files;
   /// Bytes of .debug_str, and where each label is.
   std::string debugStrings;
   llvm::DenseMap<const ptx::Entity *, uint32_t> debugLabels;
   /// What was last said about a source position: the frame that an inlined_at
   /// of that position continues with.
-  llvm::DenseMap<std::pair<uint64_t, uint32_t>, mlir::LocationAttr> frames;
+  llvm::DenseMap<std::pair<uint64_t, uint64_t>, mlir::LocationAttr> frames;
 };
 
 template <typename OpT>

@@ -122,7 +122,7 @@ LocationAttr ModuleLifter::getSource(const ptx::Location &directive) {
     }
   }
   auto key = [](uint32_t file, uint32_t line, uint32_t column) {
-    return std::pair<uint64_t, uint32_t>((uint64_t(file) << 32) | line, column);
+    return std::pair<uint64_t, uint64_t>((uint64_t(file) << 32) | line, column);
   };
   if (directive.inlinedAt) {
     // The call's own `.loc` came earlier and says where it was inlined in turn.
