@@ -610,8 +610,7 @@ void MemoryRoots::collectAccesses() {
   if (auto symbol = index.getFunc()->getAttrOfType<FlatSymbolRefAttr>(
           "kern.shared_window")) {
     Root root;
-    root.symbol =
-        SymbolTable::lookupNearestSymbolFrom(index.getFunc(), symbol);
+    root.symbol = SymbolTable::lookupNearestSymbolFrom(index.getFunc(), symbol);
     if (root.symbol) {
       root.kind = Root::Kind::Symbol;
       root.space = Space::Shared;

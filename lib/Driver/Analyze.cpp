@@ -6,6 +6,7 @@
 #include "d2k/Driver/Analyze.h"
 
 #include "Inputs.h"
+#include "SourceTier.h"
 #include "TierReader.h"
 
 #include "d2k/Driver/Compile.h"
@@ -150,8 +151,8 @@ Result<void> Pipeline::addImages(const std::string &path, Unit &unit) {
     });
   if (images->empty())
     return fail(FailureKind::Usage, path + ": has no machine code for the " +
-                                        "--arch " + *request.arch + "; it has " +
-                                        targets);
+                                        "--arch " + *request.arch +
+                                        "; it has " + targets);
   if (listTargets(*images).find(',') != std::string::npos)
     return fail(FailureKind::Usage, path + ": has machine code for " + targets +
                                         "; choose one with --arch");
@@ -346,13 +347,17 @@ void Pipeline::nameSourcesAsGiven() {
       if (auto found = given.find(place.file); found != given.end())
         place.file = found->second;
   };
-  for (KernelFacts &kernel : outcome.analysis.kernels) {
-    for (Fact &fact : kernel.facts)
+  auto renameAll = [&](FactSet &set) {
+    for (Fact &fact : set.facts)
       rename(fact.where);
-    for (NearMiss &miss : kernel.nearMisses)
+    for (NearMiss &miss : set.nearMisses)
       rename(miss.where);
-    for (Undecided &entry : kernel.undecided)
+    for (Undecided &entry : set.undecided)
       rename(entry.where);
+  };
+  renameAll(outcome.analysis.host);
+  for (KernelFacts &kernel : outcome.analysis.kernels) {
+    renameAll(kernel);
     for (KernelLoop &loop : kernel.loops)
       if (auto found = given.find(loop.where.file); found != given.end())
         loop.where.file = found->second;
@@ -361,8 +366,7 @@ void Pipeline::nameSourcesAsGiven() {
 
 Result<AnalyzeOutcome> Pipeline::run() {
   Analysis &analysis = outcome.analysis;
-  analysis.tiers[Tier::Source].reason =
-      "this version does not read the host and device source";
+  analysis.tiers[Tier::Source].reason = "not asked for (--tiers)";
   if (Result<void> collected = collectInputs(); !collected)
     return forwardFailure(std::move(collected));
   if (request.readPtx || request.readSass)
@@ -388,10 +392,16 @@ Result<AnalyzeOutcome> Pipeline::run() {
   sass.toolSeconds = reader.getDisassemblySeconds();
   if (analysis.target.empty())
     analysis.target = request.arch.value_or(request.defaultArch);
-  analysis.kernels =
-      mergeKernels(std::move(ptxKernels), std::move(sassKernels),
-                   properties::getCatalog());
+  analysis.kernels = mergeKernels(std::move(ptxKernels), std::move(sassKernels),
+                                  properties::getCatalog());
   outcome.kern = reader.takeKern();
+  if (request.readSource) {
+    std::vector<std::string> files;
+    for (const Input &input : inputs)
+      if (input.kind == InputKind::Cuda)
+        files.push_back(input.path);
+    readSourceTier(request, files, analysis, reader.getSources());
+  }
   nameSourcesAsGiven();
   analysis.normalize();
   return std::move(outcome);

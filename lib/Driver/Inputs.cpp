@@ -16,8 +16,8 @@
 using namespace d2k;
 
 /// Machine code is looked for in these.
-static constexpr llvm::StringLiteral kCodeExtensions[] = {
-    ".cubin", ".fatbin", ".o", ".so", ".a"};
+static constexpr llvm::StringLiteral kCodeExtensions[] = {".cubin", ".fatbin",
+                                                          ".o", ".so", ".a"};
 
 static bool isDisassembly(llvm::StringRef path, llvm::StringRef text) {
   return llvm::sys::path::extension(path) == ".json" &&

@@ -42,6 +42,8 @@ public:
   /// The kernels of what `nvdisasm -json` printed.
   Result<TierResult> readDisassembly(const Input &input);
 
+  /// Lines of the files that places name.
+  SourceCache &getSources() { return sources; }
   /// Seconds that nvdisasm took.
   double getDisassemblySeconds() const { return disassemblySeconds; }
   /// Takes the IR that was kept, one text an input.

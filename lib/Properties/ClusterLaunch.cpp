@@ -3,6 +3,7 @@
 // cluster_launch: thread block clusters of more than one block.
 
 #include "Engine/Detector.h"
+#include "Engine/HostDetector.h"
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -61,6 +62,47 @@ static void detect(Detector &detector) {
       "host code: the cluster dimension attribute of the launch", uses);
 }
 
+/// The cluster that a launch attribute sets; the kernel's own directive was
+/// seen in its code.
+static void detectHost(HostDetector &detector) {
+  std::set<size_t> open;
+  std::set<size_t> launched;
+  for (const cuda::HostTrace &trace : detector.getTraces())
+    for (const cuda::Event *event : detector.getLaunches(trace)) {
+      std::optional<size_t> kernel = detector.findKernel(*event);
+      if (!kernel)
+        continue;
+      launched.insert(*kernel);
+      static constexpr const char *kNames[] = {"x", "y", "z"};
+      AttributeMap attributes;
+      int64_t blocks = 1;
+      std::string unknown;
+      for (int i = 0; i < 3; ++i) {
+        const cuda::Quantity &extent = event->cluster[i];
+        if (!extent.value) {
+          unknown = extent.unknown;
+          continue;
+        }
+        attributes[kNames[i]] = *extent.value;
+        blocks *= *extent.value;
+      }
+      if (!unknown.empty()) {
+        open.insert(*kernel);
+        detector.addUndecided(
+            trace, kernel,
+            "the cluster of the launch at " +
+                HostDetector::describe(event->where) + " depends on " + unknown,
+            "a launch list measured by a profile", {event->where});
+        continue;
+      }
+      if (blocks > 1)
+        detector.addEvent(trace, kernel, *event, std::move(attributes));
+    }
+  for (size_t kernel : launched)
+    if (!open.contains(kernel))
+      detector.settle(kernel);
+}
+
 namespace d2k::properties {
 Property makeClusterLaunch() {
   PropertyInfo info;
@@ -72,7 +114,7 @@ Property makeClusterLaunch() {
                      {"y", AttrType::Integer, {}, "blocks of a cluster in y"},
                      {"z", AttrType::Integer, {}, "blocks of a cluster in z"}};
   info.decidingTiers = {Tier::Source, Tier::Ptx};
-  info.detectorTiers = {Tier::Ptx};
-  return {info, detect};
+  info.detectorTiers = {Tier::Source, Tier::Ptx};
+  return {info, detect, detectHost};
 }
 } // namespace d2k::properties

@@ -118,11 +118,27 @@ json::Value d2k::report::toJson(const KernelFacts &kernel) {
       under.append(workload, ::toJson(reachable));
     object.append("reachable_under", std::move(under));
   }
+  if (!kernel.notLaunchedBecause.empty())
+    object.append("not_launched_because", kernel.notLaunchedBecause);
   object.append("launches", ::toJson(kernel.launches));
   object.append("registers", ::toJson(kernel.registers));
   object.append("shared_bytes", ::toJson(kernel.sharedBytes));
   object.append("spill_bytes", ::toJson(kernel.spillBytes));
   object.append("tiers", ::toJson(kernel.completeTiers));
+  json::Object memory;
+  memory.append("reads_unknown", kernel.readsUnknown);
+  memory.append("writes_unknown", kernel.writesUnknown);
+  json::Array uses;
+  for (const ParameterUse &use : kernel.parameterUses) {
+    json::Object entry;
+    entry.append("parameter", int64_t(use.parameter));
+    entry.append("offset", use.offset);
+    entry.append("reads", use.reads);
+    entry.append("writes", use.writes);
+    uses.push_back(std::move(entry));
+  }
+  memory.append("parameters", std::move(uses));
+  object.append("global_memory", std::move(memory));
   json::Array loops;
   for (const KernelLoop &loop : kernel.loops) {
     json::Object entry;

@@ -27,6 +27,8 @@ static std::string describeReachability(const Analysis &analysis,
     break;
   case Tristate::No:
     text = "not launched, no evidence";
+    if (!kernel.notLaunchedBecause.empty())
+      text += ": " + kernel.notLaunchedBecause;
     break;
   case Tristate::Unknown:
     text = analysis.hostAnalysed ? "perhaps launched" : "counted as launched";

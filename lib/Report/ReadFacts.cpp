@@ -186,6 +186,17 @@ KernelFacts Reader::readKernel(const json::Cursor &cursor) {
   kernel.sharedBytes = count(cursor, "shared_bytes");
   kernel.spillBytes = count(cursor, "spill_bytes");
   kernel.completeTiers = tiers(cursor, "tiers");
+  // A report of before this member says nothing about memory.
+  kernel.readsUnknown = kernel.writesUnknown = true;
+  if (std::optional<json::Cursor> memory = cursor.find("global_memory")) {
+    kernel.readsUnknown = take(memory->getBoolean("reads_unknown"));
+    kernel.writesUnknown = take(memory->getBoolean("writes_unknown"));
+    for (const json::Cursor &entry : list(*memory, "parameters"))
+      kernel.parameterUses.push_back(
+          {unsigned(take(entry.getInteger("parameter"))),
+           take(entry.getInteger("offset")), take(entry.getBoolean("reads")),
+           take(entry.getBoolean("writes"))});
+  }
   for (const json::Cursor &loop : list(cursor, "loops"))
     kernel.loops.push_back(readLoop(loop));
   for (const json::Cursor &fact : list(cursor, "facts"))

@@ -147,6 +147,28 @@ Result<std::string> d2k::findCudaTool(CudaTool tool,
           getRemedy(tool));
 }
 
+Result<std::string> d2k::findCudaToolkit(const std::string &startDirectory) {
+  std::vector<std::string> folders = getToolkitFolders();
+  if (Result<std::string> nvcc = findCudaTool(CudaTool::Nvcc, startDirectory)) {
+    // nvcc on PATH may be a link into the toolkit.
+    std::error_code error;
+    std::filesystem::path real = std::filesystem::canonical(*nvcc, error);
+    if (!error)
+      folders.insert(folders.begin(), real.parent_path().string());
+  }
+  for (const std::string &bin : folders) {
+    std::string folder =
+        std::filesystem::path(bin).parent_path().lexically_normal().string();
+    if (isRegularFile(joinPath(folder, "include/cuda_runtime.h")))
+      return folder;
+  }
+  return fail(FailureKind::Environment,
+              "cannot find the headers of the CUDA toolkit "
+              "(include/cuda_runtime.h) beside nvcc, in CUDA_HOME, CUDA_PATH "
+              "or /usr/local/cuda*; " +
+                  getRemedy(CudaTool::Nvcc));
+}
+
 std::optional<ToolVersion> d2k::parseToolVersion(std::string_view output) {
   size_t at = output.find(", V");
   if (at == std::string_view::npos)

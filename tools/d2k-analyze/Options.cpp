@@ -58,13 +58,15 @@ static tl::unexpected<Failure> usage(std::string message) {
 static Result<void> readTiers(llvm::StringRef list, AnalyzeRequest &request) {
   llvm::SmallVector<llvm::StringRef> names;
   list.split(names, ',');
-  request.readPtx = request.readSass = false;
+  request.readSource = request.readPtx = request.readSass = false;
   for (llvm::StringRef name : names) {
-    if (name == "ptx")
+    if (name == "source")
+      request.readSource = true;
+    else if (name == "ptx")
       request.readPtx = true;
     else if (name == "sass")
       request.readSass = true;
-    else if (name != "source")
+    else
       return usage("--tiers: unknown tier '" + name.str() +
                    "'; expected source, ptx or sass, separated by commas");
   }
@@ -156,6 +158,8 @@ Result<AnalyzeOptions> d2k::parseOptions(int argc, const char *const *argv) {
                    "' is no target; expected sm_80 to sm_120a");
     options.request.arch = arch.str();
   }
+  if (const Arg *arg = args.getLastArg(OPT_entry))
+    options.request.entry = arg->getValue();
   if (const Arg *arg = args.getLastArg(OPT_tiers))
     if (Result<void> read = readTiers(arg->getValue(), options.request); !read)
       return forwardFailure(std::move(read));

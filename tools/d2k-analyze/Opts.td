@@ -14,6 +14,7 @@ multiclass Eq<string name, string metavar, string help> {
 defm task : Eq<"task", "<name>", "Score against rubrics/<name>.json">;
 defm rubric : Eq<"rubric", "<file>", "Score against this rubric">;
 defm arch : Eq<"arch", "<sm>", "Target, sm_80 to sm_120a (default sm_100a; PTX names its own)">;
+defm entry : Eq<"entry", "<name>", "The host function that is called (default: the task's; without a task every one that launches)">;
 defm kernel : Eq<"kernel", "<regex>", "Only kernels whose name matches">;
 defm tiers : Eq<"tiers", "<list>", "Tiers to read: source, ptx, sass (default all that can be had)">;
 defm compiler : Eq<"compiler", "<who>", "Who makes PTX: auto, nvcc or none (default auto)">;

@@ -6,7 +6,8 @@
 #include "Options.h"
 #include "PropertyList.h"
 
-#include "d2k/Properties/Properties.h"
+#include "d2k/Frontend/CUDA/TaskWorkloads.h"
+#include "d2k/Properties/Catalog.h"
 #include "d2k/Report/Report.h"
 #include "d2k/Rubric/LintProject.h"
 #include "d2k/Support/DataRoot.h"
@@ -186,6 +187,9 @@ static int runAnalysis(AnalyzeOptions options) {
       if (!folder)
         return reportFailure(folder.error());
       headers = std::move(*folder);
+      if (options.request.entry.empty())
+        options.request.entry = task::getEntryName(*scoring->task);
+      options.request.workloads = cuda::makeHostWorkloads(*scoring->task);
     }
   }
   std::optional<json::Document> baseline;

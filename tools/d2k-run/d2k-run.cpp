@@ -15,8 +15,8 @@ using namespace d2k;
 using namespace d2k::run;
 
 static std::vector<Command> getCommands() {
-  return {getListCommand(), getShowCommand(), getNewCommand(), getLintCommand(),
-          getEvalCommand(), getDoctorCommand()};
+  return {getListCommand(), getShowCommand(), getNewCommand(),
+          getLintCommand(), getEvalCommand(), getDoctorCommand()};
 }
 
 static void printHelp() {

@@ -8,6 +8,7 @@
 #define D2K_DRIVER_ANALYZE_H
 
 #include "d2k/Fact/Fact.h"
+#include "d2k/Frontend/CUDA/HostReader.h"
 #include "d2k/Support/Failure.h"
 
 #include <functional>
@@ -49,8 +50,13 @@ struct AnalyzeRequest {
   std::string kernelPattern;
   /// Folder where results are kept by content and found again.
   std::optional<std::string> cacheFolder;
+  /// The host function that is called; empty means every one that launches and
+  /// that no other one calls.
+  std::string entry;
+  /// What the entry gets under each workload.
+  std::vector<cuda::HostWorkload> workloads;
   /// Tiers to read, where they can be had.
-  bool readPtx = true, readSass = true;
+  bool readSource = true, readPtx = true, readSass = true;
 };
 
 /// What analyze returns.

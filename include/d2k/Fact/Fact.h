@@ -243,6 +243,17 @@ struct KernelLoop {
   SourceLocation where;
 };
 
+/// Use of the global memory behind a pointer (or tensor map) that a kernel
+/// gets.
+struct ParameterUse {
+  /// Position among the parameters, from 0.
+  unsigned parameter = 0;
+  /// Byte offset of the pointer in the parameter.
+  int64_t offset = 0;
+  bool reads = false;
+  bool writes = false;
+};
+
 /// Everything known about one kernel.
 struct KernelFacts : FactSet {
   /// Mangled name: the identity across tiers of one input.
@@ -254,6 +265,13 @@ struct KernelFacts : FactSet {
   /// under a condition that cannot be evaluated (then it counts as possible);
   /// Analysis::hostAnalysed tells the two apart.
   Tristate reachable = Tristate::Unknown;
+  /// Why it is not reachable: "no path from d2k_gemm_bf16() launches it".
+  std::string notLaunchedBecause;
+  /// How it uses the memory that its parameters point to, ascending.
+  std::vector<ParameterUse> parameterUses;
+  /// It also reads or writes memory through addresses whose origin is not
+  /// known.
+  bool readsUnknown = false, writesUnknown = false;
   /// The same for single workloads, by workload id, where it differs.
   std::map<std::string, Tristate> reachableUnder;
   /// Launch sites on the path of one call, when known.

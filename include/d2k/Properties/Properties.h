@@ -16,8 +16,7 @@
 #ifndef D2K_PROPERTIES_PROPERTIES_H
 #define D2K_PROPERTIES_PROPERTIES_H
 
-#include "d2k/Fact/Fact.h"
-#include "d2k/Fact/PropertyInfo.h"
+#include "d2k/Properties/Catalog.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -26,13 +25,6 @@
 #include <vector>
 
 namespace d2k::properties {
-
-/// Text of line `line` (1-based) of `file`, without leading and trailing
-/// blanks; empty when the file cannot be read. `file` is the name in the
-/// location: a source file, or the PTX itself when it has no line information.
-/// May be called often with the same arguments: it should cache.
-using SnippetProvider =
-    std::function<std::string(llvm::StringRef file, int64_t line)>;
 
 /// What analyzeModule shall do.
 struct Options {
@@ -62,13 +54,6 @@ struct Options {
 std::vector<KernelFacts> analyzeModule(mlir::ModuleOp module,
                                        const Options &options,
                                        const SnippetProvider &snippets);
-
-/// All properties: those with a detector in this library and the rows of the
-/// vocabulary without one. Built on the first call, then constant.
-const PropertyCatalog &getCatalog();
-
-/// Ids of the properties with a detector in this library, ascending.
-std::vector<std::string> getDetectedIds();
 
 } // namespace d2k::properties
 

@@ -150,9 +150,9 @@ void FunctionLifter::findBlocks() {
       else
         taken.push_back(numbers[edge.target]);
     }
-    const Instruction *last =
-        from.first == from.last ? nullptr
-                                : &function.instructions[from.last - 1];
+    const Instruction *last = from.first == from.last
+                                  ? nullptr
+                                  : &function.instructions[from.last - 1];
     if (!last || !isControl(*last)) {
       if (next == ~0u)
         next = getExitBlock(Exit::Nowhere, nullptr);
@@ -316,11 +316,10 @@ void FunctionLifter::assign(Register reg, Value value) {
     kern::SelectOp::Properties properties;
     properties.type =
         type(reg.isPredicate() ? ElementType::Pred : ElementType::B32);
-    value = pure<kern::SelectOp>(
-                properties,
-                {guard, guardInverted ? old : value,
-                 guardInverted ? value : old},
-                {value.getType()}, {1, 1, 1})
+    value = pure<kern::SelectOp>(properties,
+                                 {guard, guardInverted ? old : value,
+                                  guardInverted ? value : old},
+                                 {value.getType()}, {1, 1, 1})
                 ->getResult(0);
   }
   ssa.write(variableOf(reg), value);
@@ -333,11 +332,10 @@ void FunctionLifter::assignWide(Register low, Value value) {
     Value old = readWide(low);
     kern::SelectOp::Properties properties;
     properties.type = type(ElementType::B64);
-    value = pure<kern::SelectOp>(
-                properties,
-                {guard, guardInverted ? old : value,
-                 guardInverted ? value : old},
-                {value.getType()}, {1, 1, 1})
+    value = pure<kern::SelectOp>(properties,
+                                 {guard, guardInverted ? old : value,
+                                  guardInverted ? value : old},
+                                 {value.getType()}, {1, 1, 1})
                 ->getResult(0);
   }
   unpackTo(low, value);
@@ -390,8 +388,8 @@ void FunctionLifter::liftCall(const Instruction &instruction) {
     for (Register reg : reads.getMembers())
       inputs.push_back(read(reg));
     kern::CallOp::Properties properties;
-    properties.callee = FlatSymbolRefAttr::get(
-        kern::FuncOp(callee->op).getSymNameAttr());
+    properties.callee =
+        FlatSymbolRefAttr::get(kern::FuncOp(callee->op).getSymNameAttr());
     properties.returns = number(0);
     emit<kern::CallOp>(properties, {static_cast<int32_t>(inputs.size())},
                        inputs, results);
@@ -425,9 +423,9 @@ void FunctionLifter::liftBlock(uint32_t index) {
 Value FunctionLifter::getCondition(const Instruction &instruction) {
   Value condition;
   auto add = [&](Value value) {
-    condition = condition ? arith(ArithKind::And, ElementType::Pred,
-                                  {condition, value})
-                          : value;
+    condition =
+        condition ? arith(ArithKind::And, ElementType::Pred, {condition, value})
+                  : value;
   };
   if (instruction.guard && !instruction.guard->predicate.isConstant()) {
     Value value = read(instruction.guard->predicate);
@@ -496,9 +494,9 @@ void FunctionLifter::liftExit(uint32_t index) {
       if (operand.isRegister() && !operand.reg.isPredicate())
         target = readWide(operand.reg);
     module.countOpaque(*lifted.control, loc);
-    Value which = emit<kern::OpaqueOp>({}, {1}, {target},
-                                       {{module.i32, Register()}})
-                      ->getResult(0);
+    Value which =
+        emit<kern::OpaqueOp>({}, {1}, {target}, {{module.i32, Register()}})
+            ->getResult(0);
     SmallVector<SmallVector<Value>> values(successors[index].size());
     SmallVector<ValueRange> ranges;
     SmallVector<mlir::Block *> targets;

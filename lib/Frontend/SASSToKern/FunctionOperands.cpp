@@ -95,8 +95,8 @@ Value FunctionLifter::constantBank(uint32_t bank, int64_t offset,
     properties.mnemonic = mnemonic;
     properties.operandSegmentSizes = {1, 0, 0};
     Operation *parts = Operation::create(
-        loc, OperationName(kern::UnpackOp::getOperationName(),
-                           module.getContext()),
+        loc,
+        OperationName(kern::UnpackOp::getOperationName(), module.getContext()),
         {module.i32, module.i32}, {whole}, module.noAttributes,
         mlir::OpaqueProperties(&properties), BlockRange(), 0);
     ssa.insertInPrologue(parts);
@@ -126,24 +126,23 @@ Value FunctionLifter::constantBank(uint32_t bank, int64_t offset,
     properties.reg = word(name.str());
     properties.operandSegmentSizes = {0, 0};
     return atStart(key, [&] {
-      return Operation::create(loc,
-                               OperationName(kern::SpecialOp::getOperationName(),
-                                             module.getContext()),
-                               {resultType}, {}, module.noAttributes,
-                               mlir::OpaqueProperties(&properties),
-                               BlockRange(), 0);
+      return Operation::create(
+          loc,
+          OperationName(kern::SpecialOp::getOperationName(),
+                        module.getContext()),
+          {resultType}, {}, module.noAttributes,
+          mlir::OpaqueProperties(&properties), BlockRange(), 0);
     });
   };
 
   if (bank != 0)
-    return load(
-        atStart(kBanks + bank,
-                [&]() -> Operation * {
-                  return kern::AddressOfOp::create(
-                      builder, loc, module.i64, module.getConstantBank(bank),
-                      UnitAttr());
-                }),
-        offset, kern::Space::Constant);
+    return load(atStart(kBanks + bank,
+                        [&]() -> Operation * {
+                          return kern::AddressOfOp::create(
+                              builder, loc, module.i64,
+                              module.getConstantBank(bank), UnitAttr());
+                        }),
+                offset, kern::Space::Constant);
 
   if (routine.isKernel && info.parameterBase) {
     int64_t within = offset - int64_t(*info.parameterBase);
@@ -156,8 +155,7 @@ Value FunctionLifter::constantBank(uint32_t bank, int64_t offset,
       if (bits == 32 && offset % 4 == 0 && whole >= 0 &&
           whole + 8 <= int64_t(parameter.size) &&
           (parameter.size == 8 || isPointerLike(offset)))
-        return half(constantBank(0, offset & ~int64_t(7), 64),
-                    offset % 8 == 4);
+        return half(constantBank(0, offset & ~int64_t(7), 64), offset % 8 == 4);
       if (bits == 64 && at + 8 > int64_t(parameter.size)) {
         // Two parameters in one read.
         Value low = constantBank(0, offset, 32);
@@ -181,8 +179,8 @@ Value FunctionLifter::constantBank(uint32_t bank, int64_t offset,
 
   BankLayout layout = getLayout(module.module.target);
   // 64-bit entries of the driver, whole or in halves.
-  for (int64_t wide : {layout.descriptor, layout.parameters,
-                       layout.sharedWindow}) {
+  for (int64_t wide :
+       {layout.descriptor, layout.parameters, layout.sharedWindow}) {
     if (wide < 0 || (offset & ~int64_t(7)) != wide)
       continue;
     if (bits == 32)
@@ -191,9 +189,9 @@ Value FunctionLifter::constantBank(uint32_t bank, int64_t offset,
       return supplied("memory_descriptor");
     if (wide == layout.sharedWindow)
       return atStart(key, [&]() -> Operation * {
-        return kern::AddressOfOp::create(
-            builder, loc, module.i64, module.getSharedWindow(routine),
-            builder.getUnitAttr());
+        return kern::AddressOfOp::create(builder, loc, module.i64,
+                                         module.getSharedWindow(routine),
+                                         builder.getUnitAttr());
       });
     if (!routine.isKernel || info.parameters.empty())
       return supplied("parameter_address");
@@ -232,12 +230,12 @@ Value FunctionLifter::parameterAddress(int64_t offset) {
   properties.operandSegmentSizes = {1, 0, 0};
   Value base = atStart(kCasts + index, [&] {
     Value argument = ssa.getEntryBlock()->getArgument(index);
-    return Operation::create(loc,
-                             OperationName(kern::SpaceCastOp::getOperationName(),
-                                           module.getContext()),
-                             {module.i64}, {argument}, module.noAttributes,
-                             mlir::OpaqueProperties(&properties), BlockRange(),
-                             0);
+    return Operation::create(
+        loc,
+        OperationName(kern::SpaceCastOp::getOperationName(),
+                      module.getContext()),
+        {module.i64}, {argument}, module.noAttributes,
+        mlir::OpaqueProperties(&properties), BlockRange(), 0);
   });
   int64_t rest = offset - parameters[index].offset;
   if (rest != 0)
@@ -278,13 +276,11 @@ Value FunctionLifter::constantEntry(const sass::Address &address,
       space = kern::Space::Param;
     } else {
       OpBuilder builder(module.getContext());
-      base = atStart(kBanks + address.bank.value_or(0),
-                     [&]() -> Operation * {
-                       return kern::AddressOfOp::create(
-                           builder, loc, module.i64,
-                           module.getConstantBank(address.bank.value_or(0)),
-                           UnitAttr());
-                     });
+      base = atStart(kBanks + address.bank.value_or(0), [&]() -> Operation * {
+        return kern::AddressOfOp::create(
+            builder, loc, module.i64,
+            module.getConstantBank(address.bank.value_or(0)), UnitAttr());
+      });
     }
   }
   for (Register reg : {address.base, address.uniform})
@@ -339,8 +335,8 @@ Value FunctionLifter::plain(const Operand &operand, unsigned bits) {
   case OperandKind::Float:
     if (bits == 64)
       return constant(llvm::bit_cast<uint64_t>(operand.real), resultType);
-    return constant(
-        llvm::bit_cast<uint32_t>(static_cast<float>(operand.real)), resultType);
+    return constant(llvm::bit_cast<uint32_t>(static_cast<float>(operand.real)),
+                    resultType);
   case OperandKind::Constant:
     return constantEntry(operand.address, bits);
   case OperandKind::SpecialRegister:
@@ -377,8 +373,8 @@ Value FunctionLifter::predicate(const Operand &operand) {
 }
 
 Value FunctionLifter::floating(const Operand &operand, ElementType kind) {
-  unsigned bits = kind == ElementType::F64 || kind == ElementType::F32X2 ? 64
-                                                                         : 32;
+  unsigned bits =
+      kind == ElementType::F64 || kind == ElementType::F32X2 ? 64 : 32;
   bool isPacked = kind == ElementType::F16X2 || kind == ElementType::BF16X2;
   Value value;
   if (operand.kind == OperandKind::Float && isPacked) {
@@ -432,8 +428,8 @@ Value FunctionLifter::floating(const Operand &operand, ElementType kind) {
 // Addresses
 //===----------------------------------------------------------------------===//
 
-FunctionLifter::Address
-FunctionLifter::address(const sass::Address &address, kern::Space space) {
+FunctionLifter::Address FunctionLifter::address(const sass::Address &address,
+                                                kern::Space space) {
   bool isWide = space == kern::Space::Global || space == kern::Space::Generic;
   if (space == kern::Space::Shared)
     module.getSharedWindow(routine);
@@ -446,22 +442,21 @@ FunctionLifter::address(const sass::Address &address, kern::Space space) {
                    : arith(ArithKind::Add, ElementType::U32, {sum, value});
   };
   auto widen = [&](Value value) {
-    return isWide ? convert(ElementType::U32, ElementType::U64, value,
-                            module.i64)
-                  : value;
+    return isWide
+               ? convert(ElementType::U32, ElementType::U64, value, module.i64)
+               : value;
   };
   if (!address.base.isConstant()) {
     Value base = isWide && address.baseWidth == 2 ? readWide(address.base)
                                                   : widen(read(address.base));
     if (address.scale > 1)
-      base = arith(ArithKind::Shl,
-                   isWide ? ElementType::B64 : ElementType::B32,
+      base = arith(ArithKind::Shl, isWide ? ElementType::B64 : ElementType::B32,
                    {base, constant32(llvm::Log2_32(address.scale))});
     add(base);
   }
   if (!address.uniform.isConstant())
     add(isWide && address.uniformWidth == 2 ? readWide(address.uniform)
-                                      : widen(read(address.uniform)));
+                                            : widen(read(address.uniform)));
   if (!sum)
     return {constant(static_cast<uint64_t>(address.offset),
                      isWide ? module.i64 : module.i32),

@@ -23,10 +23,9 @@ Value FunctionLifter::arith(ArithKind kind, ElementType elementType,
   kern::ArithOp::Properties properties;
   properties.kind = attr<kern::ArithKindAttr>(kind);
   properties.type = type(elementType);
-  return pure<kern::ArithOp>(
-             properties, inputs,
-             {result ? Type(result) : inputs.front().getType()},
-             {static_cast<int32_t>(inputs.size())})
+  return pure<kern::ArithOp>(properties, inputs,
+                             {result ? Type(result) : inputs.front().getType()},
+                             {static_cast<int32_t>(inputs.size())})
       ->getResult(0);
 }
 
@@ -36,9 +35,9 @@ std::pair<Value, Value> FunctionLifter::arithCarry(ArithKind kind,
   kern::ArithOp::Properties properties;
   properties.kind = attr<kern::ArithKindAttr>(kind);
   properties.type = type(elementType);
-  Operation *op = pure<kern::ArithOp>(
-      properties, inputs, {inputs.front().getType(), module.i1},
-      {static_cast<int32_t>(inputs.size())});
+  Operation *op = pure<kern::ArithOp>(properties, inputs,
+                                      {inputs.front().getType(), module.i1},
+                                      {static_cast<int32_t>(inputs.size())});
   return {op->getResult(0), op->getResult(1)};
 }
 
@@ -125,8 +124,7 @@ Value FunctionLifter::addWide(Value a, Value b) {
 /// result.
 static kern::ArithOp getArith(Value value, ArithKind kind) {
   auto op = value.getDefiningOp<kern::ArithOp>();
-  if (!op || op.getKind() != kind || op.getGuard() ||
-      value != op->getResult(0))
+  if (!op || op.getKind() != kind || op.getGuard() || value != op->getResult(0))
     return {};
   return op;
 }

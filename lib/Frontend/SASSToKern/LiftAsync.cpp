@@ -48,8 +48,8 @@ static bool liftCopy(FunctionLifter &lifter, const Instruction &instruction) {
   Value policy = lifter.policy(addresses[1]->address);
   if (policy)
     inputs.push_back(policy);
-  lifter.emit<kern::AsyncCopyOp>(properties,
-                                 {1, 1, 0, ignores, policy ? 1 : 0}, inputs);
+  lifter.emit<kern::AsyncCopyOp>(properties, {1, 1, 0, ignores, policy ? 1 : 0},
+                                 inputs);
   return true;
 }
 
@@ -176,8 +176,7 @@ static bool liftArrive(FunctionLifter &lifter, const Instruction &instruction,
     properties.offset = lifter.number(at.offset);
     lifter.emit<kern::MBarrierExpectTxOp>(
         properties, {1, 1},
-        {at.base,
-         instruction.has("A0T1") ? lifter.constant32(1) : value()});
+        {at.base, instruction.has("A0T1") ? lifter.constant32(1) : value()});
     return true;
   }
   if (instruction.has("A0TX")) {
@@ -256,8 +255,7 @@ static bool liftSyncs(FunctionLifter &lifter, const Instruction &instruction) {
   if (instruction.has("ARRIVE"))
     return liftArrive(lifter, instruction, *address, number, parts.target);
   if (instruction.has("PHASECHK")) {
-    if (!number ||
-        !hasOnly(instruction, {"PHASECHK", "TRANS64", "TRYWAIT"}))
+    if (!number || !hasOnly(instruction, {"PHASECHK", "TRANS64", "TRYWAIT"}))
       return false;
     return liftPhaseCheck(lifter, instruction, parts, *address, *number);
   }

@@ -52,9 +52,10 @@ static std::optional<Register> getGroup(const Operand &operand) {
   return address.uniform;
 }
 
-static kern::BulkCopyOp::Properties
-makeProperties(FunctionLifter &lifter, BulkKind kind, Space from, Space to,
-               Completion completion) {
+static kern::BulkCopyOp::Properties makeProperties(FunctionLifter &lifter,
+                                                   BulkKind kind, Space from,
+                                                   Space to,
+                                                   Completion completion) {
   kern::BulkCopyOp::Properties properties;
   properties.kind = lifter.attr<kern::BulkKindAttr>(kind);
   properties.srcSpace = lifter.attr<kern::SpaceAttr>(from);
@@ -92,11 +93,10 @@ static bool liftTensorCopy(FunctionLifter &lifter,
   kern::BulkCopyOp::Properties properties =
       isLoad ? makeProperties(lifter, kind, Space::Global, Space::SharedCluster,
                               Completion::Mbarrier)
-      : isPrefetch
-          ? makeProperties(lifter, kind, Space::Global, Space::Global,
-                           Completion::None)
-          : makeProperties(lifter, kind, Space::Shared, Space::Global,
-                           Completion::BulkGroup);
+      : isPrefetch ? makeProperties(lifter, kind, Space::Global, Space::Global,
+                                    Completion::None)
+                   : makeProperties(lifter, kind, Space::Shared, Space::Global,
+                                    Completion::BulkGroup);
   properties.dims = lifter.number(*rank);
   if (isReduction) {
     std::optional<kern::AtomicFunction> function =
@@ -121,11 +121,10 @@ static bool liftTensorCopy(FunctionLifter &lifter,
   Groups groups;
   unsigned first = isLoad ? 2 : isPrefetch ? 0 : 1;
   unsigned width = instruction.operands[0].address.uniformWidth;
-  unsigned coordinates =
-      *mode == kern::TensorMode::TileGather4 ||
-              *mode == kern::TensorMode::TileScatter4
-          ? width - first
-          : *rank;
+  unsigned coordinates = *mode == kern::TensorMode::TileGather4 ||
+                                 *mode == kern::TensorMode::TileScatter4
+                             ? width - first
+                             : *rank;
   for (unsigned i = first; i < width; ++i)
     (i - first < coordinates ? groups.coordinates : groups.offsets)
         .push_back(lifter.read(group->getNext(i)));
@@ -142,8 +141,7 @@ static bool liftTensorCopy(FunctionLifter &lifter,
     groups.src.push_back(lifter.read(*group));
     groups.dst.push_back(address);
   }
-  for (const Operand &operand :
-       llvm::drop_begin(instruction.operands, 2)) {
+  for (const Operand &operand : llvm::drop_begin(instruction.operands, 2)) {
     // The mask of blocks is the upper half of the register.
     if (operand.isRegister() && instruction.has("MULTICAST"))
       groups.mask =
@@ -166,9 +164,9 @@ static bool liftTensorCopy(FunctionLifter &lifter,
 
 /// The lower half of the register is the number of 16-byte units.
 static Value makeSize(FunctionLifter &lifter, const Operand &operand) {
-  Value units = lifter.arith(ArithKind::And, ElementType::B32,
-                             {lifter.integer(operand),
-                              lifter.constant32(0xffff)});
+  Value units =
+      lifter.arith(ArithKind::And, ElementType::B32,
+                   {lifter.integer(operand), lifter.constant32(0xffff)});
   return lifter.arith(ArithKind::Shl, ElementType::B32,
                       {units, lifter.constant32(4)});
 }
@@ -187,11 +185,11 @@ static bool liftRangeCopy(FunctionLifter &lifter,
   bool isReduction = instruction.getOpcode() == Opcode::UBLKRED;
   // Copies into global memory complete in the bulk group, others on an mbarrier
   // next to the address.
-  kern::BulkCopyOp::Properties properties = makeProperties(
-      lifter, isReduction ? BulkKind::Reduce : BulkKind::Copy,
-      fromGlobal ? Space::Global : Space::Shared,
-      toGlobal ? Space::Global : Space::SharedCluster,
-      toGlobal ? Completion::BulkGroup : Completion::Mbarrier);
+  kern::BulkCopyOp::Properties properties =
+      makeProperties(lifter, isReduction ? BulkKind::Reduce : BulkKind::Copy,
+                     fromGlobal ? Space::Global : Space::Shared,
+                     toGlobal ? Space::Global : Space::SharedCluster,
+                     toGlobal ? Completion::BulkGroup : Completion::Mbarrier);
   if (isReduction) {
     std::optional<kern::AtomicFunction> function =
         getAtomicFunction(instruction);

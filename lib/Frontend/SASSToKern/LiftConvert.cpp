@@ -45,8 +45,8 @@ static SmallVector<ElementType, 2> getTypes(const Instruction &instruction) {
   return types;
 }
 
-static std::optional<kern::Rounding>
-getRounding(const Instruction &instruction, bool toInteger) {
+static std::optional<kern::Rounding> getRounding(const Instruction &instruction,
+                                                 bool toInteger) {
   using kern::Rounding;
   if (instruction.has("TRUNC"))
     return Rounding::Rzi;
@@ -132,8 +132,8 @@ static bool liftScalar(FunctionLifter &lifter, const Instruction &instruction) {
   properties.to = lifter.type(to);
   properties.from = lifter.type(from);
   if (!(fromInteger && toInteger))
-    properties.rounding = lifter.attr<kern::RoundingAttr>(
-        getRounding(instruction, toInteger));
+    properties.rounding =
+        lifter.attr<kern::RoundingAttr>(getRounding(instruction, toInteger));
   properties.saturate = lifter.unit(instruction.has("SAT"));
   properties.flushDenormals = lifter.unit(instruction.has("FTZ"));
   lifter.emit<kern::ConvertOp>(

@@ -37,8 +37,7 @@ static bool liftArithmetic(FunctionLifter &lifter,
   SmallVector<Value, 3> inputs;
   for (const Operand *operand : parts.values)
     inputs.push_back(lifter.floating(*operand, type));
-  lifter.emitArith(kind, type, inputs,
-                   {lifter.to(*parts.target, bitsOf(type))},
+  lifter.emitArith(kind, type, inputs, {lifter.to(*parts.target, bitsOf(type))},
                    getRounding(instruction), instruction.has("SAT"),
                    instruction.has("FTZ") || instruction.has("FMZ"));
   return true;
@@ -136,10 +135,9 @@ static bool liftHalf(FunctionLifter &lifter, const Instruction &instruction) {
       !hasOnly(instruction, {"MMA", "FTZ", "SAT", "RELU", "BF16_V2", "BF16",
                              "F32", "FMZ", "BF16_V2_FMZ"}))
     return false;
-  ElementType type =
-      instruction.has("BF16_V2") || instruction.has("BF16")
-          ? ElementType::BF16X2
-          : ElementType::F16X2;
+  ElementType type = instruction.has("BF16_V2") || instruction.has("BF16")
+                         ? ElementType::BF16X2
+                         : ElementType::F16X2;
   ArithKind kind;
   unsigned numInputs = 2;
   switch (instruction.getOpcode()) {
@@ -171,9 +169,8 @@ static bool liftHalf(FunctionLifter &lifter, const Instruction &instruction) {
     else if (!half.hasSuffix("H0_H0"))
       return false;
     kern::ConvertOp::Properties properties;
-    properties.from = lifter.type(type == ElementType::BF16X2
-                                      ? ElementType::BF16
-                                      : ElementType::F16);
+    properties.from = lifter.type(
+        type == ElementType::BF16X2 ? ElementType::BF16 : ElementType::F16);
     properties.to = lifter.type(ElementType::F32);
     lifter.emit<kern::ConvertOp>(properties, {1}, {word},
                                  {lifter.to(*parts.target)});
@@ -259,7 +256,7 @@ static bool liftFloatMinMax(FunctionLifter &lifter,
                  instruction.getOpcode() == Opcode::VHMNMX;
   bool isHalf = instruction.getOpcode() == Opcode::HMNMX2 ||
                 instruction.getOpcode() == Opcode::VHMNMX;
-  ElementType type = !isHalf                       ? ElementType::F32
+  ElementType type = !isHalf                      ? ElementType::F32
                      : instruction.has("BF16_V2") ? ElementType::BF16X2
                                                   : ElementType::F16X2;
   SmallVector<Value, 3> inputs;
@@ -320,10 +317,8 @@ static bool liftSpecialFunction(FunctionLifter &lifter,
   kern::MathOp::Properties properties;
   properties.kind = lifter.attr<kern::MathKindAttr>(*kind);
   properties.type = lifter.type(type);
-  properties.rounding =
-      lifter.attr<kern::RoundingAttr>(kern::Rounding::Approx);
-  Value input = type == ElementType::F32 && name != "RCP64H" &&
-                        name != "RSQ64H"
+  properties.rounding = lifter.attr<kern::RoundingAttr>(kern::Rounding::Approx);
+  Value input = type == ElementType::F32 && name != "RCP64H" && name != "RSQ64H"
                     ? lifter.floating(*parts.values[0], type)
                     : lifter.plain(*parts.values[0]);
   lifter.emit<kern::MathOp>(properties, {1}, {input},

@@ -133,9 +133,9 @@ struct Sum {
     SmallVector<Value, 2> carries;
     while (next + 1 < terms.size()) {
       bool isSub = isNegated(next);
-      auto [partial, carry] = lifter.arithCarry(
-          isSub ? ArithKind::SubCarry : ArithKind::AddCarry, type,
-          {sum, get(next)});
+      auto [partial, carry] =
+          lifter.arithCarry(isSub ? ArithKind::SubCarry : ArithKind::AddCarry,
+                            type, {sum, get(next)});
       sum = partial;
       carries.push_back(isSub ? lifter.negate(carry) : carry);
       ++next;
@@ -167,8 +167,8 @@ struct Sum {
     };
     Value sum = term(0);
     SmallVector<Value, 2> carries;
-    unsigned steps = std::max<unsigned>(
-        terms.size() > 1 ? terms.size() - 1 : 1, carriesIn.size());
+    unsigned steps = std::max<unsigned>(terms.size() > 1 ? terms.size() - 1 : 1,
+                                        carriesIn.size());
     for (unsigned i = 0; i + 1 < steps; ++i) {
       SmallVector<Value, 3> inputs = {sum, term(i + 1)};
       if (i < carriesIn.size())
@@ -206,9 +206,9 @@ static bool liftSum(FunctionLifter &lifter, const Instruction &instruction) {
     Sum(lifter, parts).lift();
     return true;
   }
-  if (llvm::any_of(parts.writtenPredicates, [](const Operand *operand) {
-        return !operand->reg.isConstant();
-      }) ||
+  if (llvm::any_of(
+          parts.writtenPredicates,
+          [](const Operand *operand) { return !operand->reg.isConstant(); }) ||
       llvm::any_of(parts.predicates,
                    [](const Operand *operand) { return !isFalse(*operand); }))
     return false;
@@ -234,9 +234,9 @@ static bool liftLea(FunctionLifter &lifter, const Instruction &instruction) {
   if (instruction.has("64") || parts.target->width == 2) {
     if (isHigh || instruction.has("X") || !parts.writtenPredicates.empty())
       return false;
-    Value scaled = lifter.arith(ArithKind::Shl, ElementType::B64,
-                                {lifter.integer(index, 64),
-                                 lifter.constant32(shift)});
+    Value scaled =
+        lifter.arith(ArithKind::Shl, ElementType::B64,
+                     {lifter.integer(index, 64), lifter.constant32(shift)});
     lifter.assignWide(parts.target->reg,
                       lifter.addWide(scaled, lifter.integer(base, 64)));
     return true;
@@ -255,10 +255,9 @@ static bool liftLea(FunctionLifter &lifter, const Instruction &instruction) {
   }
   Value scaled = a;
   if (isHigh) {
-    Value high = isSigned
-                     ? lifter.arith(ArithKind::Shr, ElementType::S32,
-                                    {a, lifter.constant32(31)})
-                     : lifter.integer(*parts.values[2]);
+    Value high = isSigned ? lifter.arith(ArithKind::Shr, ElementType::S32,
+                                         {a, lifter.constant32(31)})
+                          : lifter.integer(*parts.values[2]);
     scaled = lifter.arith(ArithKind::ShfLeft, ElementType::B32,
                           {a, high, lifter.constant32(shift)});
   } else if (shift != 0) {
@@ -323,11 +322,11 @@ static bool liftMad(FunctionLifter &lifter, const Instruction &instruction) {
                        inputs, {lifter.to(target, 64)});
       return true;
     }
-    Value product =
-        hasProduct ? lifter.arith(ArithKind::MulWide, type,
-                                  {lifter.integer(a), lifter.integer(b)},
-                                  lifter.module.i64)
-                   : lifter.constant(0, lifter.module.i64);
+    Value product = hasProduct
+                        ? lifter.arith(ArithKind::MulWide, type,
+                                       {lifter.integer(a), lifter.integer(b)},
+                                       lifter.module.i64)
+                        : lifter.constant(0, lifter.module.i64);
     SmallVector<Value, 3> inputs = {product, sum};
     inputs.append(carriesIn.begin(), carriesIn.end());
     SmallVector<Dest, 2> results = {lifter.to(target, 64)};
@@ -371,9 +370,10 @@ static bool liftMad(FunctionLifter &lifter, const Instruction &instruction) {
       FunctionLifter::getConstant(lifter.integer(b));
   bool isOne = factor && *factor == 1;
   if (!carriesIn.empty()) {
-    Value product = isOne ? lifter.integer(a)
-                          : lifter.arith(ArithKind::MulLo, type,
-                                         {lifter.integer(a), lifter.integer(b)});
+    Value product = isOne
+                        ? lifter.integer(a)
+                        : lifter.arith(ArithKind::MulLo, type,
+                                       {lifter.integer(a), lifter.integer(b)});
     lifter.emitArith(ArithKind::AddCarry, ElementType::U32,
                      {product, lifter.integer(c), carriesIn[0]},
                      {lifter.to(*parts.target)});
@@ -392,10 +392,10 @@ static bool liftMad(FunctionLifter &lifter, const Instruction &instruction) {
     return true;
   }
   if (isZero(c) && factor && llvm::isPowerOf2_64(*factor) && !a.negated) {
-    lifter.emitArith(ArithKind::Shl, ElementType::B32,
-                     {lifter.integer(a),
-                      lifter.constant32(llvm::Log2_64(*factor))},
-                     {lifter.to(*parts.target)});
+    lifter.emitArith(
+        ArithKind::Shl, ElementType::B32,
+        {lifter.integer(a), lifter.constant32(llvm::Log2_64(*factor))},
+        {lifter.to(*parts.target)});
     return true;
   }
   SmallVector<Value, 3> inputs = {lifter.integer(a), lifter.integer(b)};
@@ -469,9 +469,8 @@ bool sasslift::emitCompare(FunctionLifter &lifter,
   if (parts.writtenPredicates.size() > 1 &&
       !parts.writtenPredicates[1]->reg.isConstant())
     results.push_back(lifter.to(*parts.writtenPredicates[1]));
-  lifter.emit<kern::CompareOp>(properties,
-                               {static_cast<int32_t>(inputs.size())}, inputs,
-                               results);
+  lifter.emit<kern::CompareOp>(
+      properties, {static_cast<int32_t>(inputs.size())}, inputs, results);
   return true;
 }
 
@@ -537,10 +536,10 @@ static void emitMinMax(FunctionLifter &lifter, const Instruction &instruction,
                        Dest result) {
   if (!instruction.has("RELU"))
     return lifter.emitArith(kind, type, inputs, {result});
-  lifter.emitArith(ArithKind::Max, type,
-                   {lifter.arith(kind, type, inputs),
-                    lifter.constant(0, result.type)},
-                   {result});
+  lifter.emitArith(
+      ArithKind::Max, type,
+      {lifter.arith(kind, type, inputs), lifter.constant(0, result.type)},
+      {result});
 }
 
 /// IMNMX, VIMNMX: the minimum where the last predicate holds.

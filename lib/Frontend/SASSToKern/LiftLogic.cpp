@@ -58,9 +58,9 @@ static Value makeLogic(FunctionLifter &lifter, uint8_t table,
             std::pair(ArithKind::Xor, uint8_t(kTables[i] ^ kTables[j]))})
         if (table == of)
           return lifter.arith(kind, type, {inputs[i], inputs[j]});
-  return lifter.arith(ArithKind::Lop3, type,
-                      {inputs[0], inputs[1], inputs[2],
-                       lifter.constant32(table)});
+  return lifter.arith(
+      ArithKind::Lop3, type,
+      {inputs[0], inputs[1], inputs[2], lifter.constant32(table)});
 }
 
 /// LOP3: a register, and a predicate that says whether it is not zero.
@@ -77,8 +77,8 @@ static bool liftLop3(FunctionLifter &lifter, const Instruction &instruction) {
   const Operand *outcome =
       parts.writtenPredicates.empty() ? nullptr : parts.writtenPredicates[0];
   bool hasOutcome = outcome && !outcome->reg.isConstant();
-  Value value = makeLogic(lifter, table, inputs, ElementType::B32,
-                          lifter.module.i32);
+  Value value =
+      makeLogic(lifter, table, inputs, ElementType::B32, lifter.module.i32);
   lifter.assign(parts.target->reg, value);
   if (!hasOutcome)
     return true;
@@ -135,8 +135,7 @@ static bool liftPlop3(FunctionLifter &lifter, const Instruction &instruction) {
 static bool liftFunnel(FunctionLifter &lifter, const Instruction &instruction) {
   Parts parts(instruction);
   if (!parts.target || parts.values.size() != 3 ||
-      !hasOnly(instruction,
-               {"L", "R", "U32", "S32", "U64", "S64", "HI", "W"}))
+      !hasOnly(instruction, {"L", "R", "U32", "S32", "U64", "S64", "HI", "W"}))
     return false;
   bool isLeft = instruction.has("L"), isHigh = instruction.has("HI");
   bool isSigned = instruction.has("S32") || instruction.has("S64");
@@ -298,10 +297,9 @@ static bool liftPredicatesToRegister(FunctionLifter &lifter,
        lifter.constant32(~((*mask & 0xff) << shift) & 0xffffffffu)});
   for (uint16_t i = 0; i < 7; ++i)
     if (*mask >> i & 1) {
-      Value bit =
-          lifter.select(lifter.read(Register{file, i}),
-                        lifter.constant32(uint64_t(1) << (i + shift)),
-                        lifter.constant32(0));
+      Value bit = lifter.select(lifter.read(Register{file, i}),
+                                lifter.constant32(uint64_t(1) << (i + shift)),
+                                lifter.constant32(0));
       word = lifter.arith(ArithKind::Or, ElementType::B32, {word, bit});
     }
   lifter.assign(parts.target->reg, word);
@@ -336,9 +334,9 @@ static bool liftRegisterToPredicates(FunctionLifter &lifter,
   Value word = lifter.integer(*values[0]);
   for (uint16_t i = 0; i < 7; ++i)
     if (*mask >> i & 1) {
-      Value bit = lifter.arith(
-          ArithKind::And, ElementType::B32,
-          {word, lifter.constant32(uint64_t(1) << (i + shift))});
+      Value bit =
+          lifter.arith(ArithKind::And, ElementType::B32,
+                       {word, lifter.constant32(uint64_t(1) << (i + shift))});
       lifter.assign(Register{file, i},
                     lifter.compare(kern::Compare::Ne, ElementType::B32, bit,
                                    lifter.constant32(0)));

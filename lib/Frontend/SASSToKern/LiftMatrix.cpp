@@ -118,9 +118,8 @@ static bool liftTranspose(FunctionLifter &lifter,
   Parts parts(instruction);
   if (!parts.target || parts.values.size() != 1)
     return false;
-  lifter.emit<kern::MatrixTransposeOp>({}, {1},
-                                       {lifter.plain(*parts.values[0])},
-                                       {lifter.to(*parts.target)});
+  lifter.emit<kern::MatrixTransposeOp>(
+      {}, {1}, {lifter.plain(*parts.values[0])}, {lifter.to(*parts.target)});
   return true;
 }
 
@@ -148,7 +147,8 @@ static std::optional<kern::MatrixShape> readShape(llvm::StringRef text) {
       return std::nullopt;
     return shape;
   }
-  if (parts.size() != 1 || !llvm::all_of(text, [](char c) { return c >= '0' && c <= '9'; }))
+  if (parts.size() != 1 ||
+      !llvm::all_of(text, [](char c) { return c >= '0' && c <= '9'; }))
     return std::nullopt;
   if (text.consume_front("168"))
     shape.m = 16;
@@ -240,9 +240,9 @@ static bool liftWarpProduct(FunctionLifter &lifter,
   properties.sparse = lifter.unit(isSparse(instruction));
   if (instruction.has("SF"))
     properties.scaling = lifter.attr<kern::ScaleKindAttr>(
-        instruction.getOpcode() == Opcode::QMMA  ? kern::ScaleKind::Mxf8f6f4
-        : instruction.has("4X")                  ? kern::ScaleKind::Mxf4nvf4
-                                                 : kern::ScaleKind::Mxf4);
+        instruction.getOpcode() == Opcode::QMMA ? kern::ScaleKind::Mxf8f6f4
+        : instruction.has("4X")                 ? kern::ScaleKind::Mxf4nvf4
+                                                : kern::ScaleKind::Mxf4);
   else
     properties.scaling =
         lifter.attr<kern::ScaleKindAttr>(kern::ScaleKind::None);

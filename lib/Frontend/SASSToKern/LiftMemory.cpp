@@ -50,8 +50,7 @@ static ElementType getAccessType(const Instruction &instruction) {
   return ElementType::B32;
 }
 
-std::optional<kern::Scope>
-sasslift::getScope(const Instruction &instruction) {
+std::optional<kern::Scope> sasslift::getScope(const Instruction &instruction) {
   if (instruction.has("SYS"))
     return kern::Scope::Sys;
   if (instruction.has("GPU"))
@@ -61,8 +60,7 @@ sasslift::getScope(const Instruction &instruction) {
   return std::nullopt;
 }
 
-std::optional<int64_t>
-sasslift::getL2Prefetch(const Instruction &instruction) {
+std::optional<int64_t> sasslift::getL2Prefetch(const Instruction &instruction) {
   for (int64_t bytes : {64, 128, 256})
     if (instruction.has("LTC" + std::to_string(bytes) + "B"))
       return bytes;
@@ -193,10 +191,10 @@ static bool liftConstantLoad(FunctionLifter &lifter,
                              {value, lifter.constant32(8 * byte)});
       kern::ConvertOp::Properties properties;
       properties.from = lifter.type(type);
-      properties.to = lifter.type(
-          type == ElementType::S8 || type == ElementType::S16
-              ? ElementType::S32
-              : ElementType::U32);
+      properties.to =
+          lifter.type(type == ElementType::S8 || type == ElementType::S16
+                          ? ElementType::S32
+                          : ElementType::U32);
       lifter.emit<kern::ConvertOp>(properties, {1}, {value},
                                    {lifter.to(*parts.target)});
       return true;
@@ -227,19 +225,18 @@ std::optional<kern::AtomicFunction>
 sasslift::getAtomicFunction(const Instruction &instruction) {
   using kern::AtomicFunction;
   for (const std::string &modifier : instruction.mnemonic->modifiers) {
-    auto function =
-        llvm::StringSwitch<std::optional<AtomicFunction>>(modifier)
-            .Case("ADD", AtomicFunction::Add)
-            .Case("MIN", AtomicFunction::Min)
-            .Case("MAX", AtomicFunction::Max)
-            .Case("INC", AtomicFunction::Inc)
-            .Case("DEC", AtomicFunction::Dec)
-            .Case("AND", AtomicFunction::And)
-            .Case("OR", AtomicFunction::Or)
-            .Case("XOR", AtomicFunction::Xor)
-            .Case("EXCH", AtomicFunction::Exch)
-            .Cases({"CAS", "CAST"}, AtomicFunction::Cas)
-            .Default(std::nullopt);
+    auto function = llvm::StringSwitch<std::optional<AtomicFunction>>(modifier)
+                        .Case("ADD", AtomicFunction::Add)
+                        .Case("MIN", AtomicFunction::Min)
+                        .Case("MAX", AtomicFunction::Max)
+                        .Case("INC", AtomicFunction::Inc)
+                        .Case("DEC", AtomicFunction::Dec)
+                        .Case("AND", AtomicFunction::And)
+                        .Case("OR", AtomicFunction::Or)
+                        .Case("XOR", AtomicFunction::Xor)
+                        .Case("EXCH", AtomicFunction::Exch)
+                        .Cases({"CAS", "CAST"}, AtomicFunction::Cas)
+                        .Default(std::nullopt);
     if (function)
       return function;
   }
@@ -250,23 +247,22 @@ sasslift::getAtomicFunction(const Instruction &instruction) {
 static std::pair<ElementType, int64_t>
 getAtomicType(const Instruction &instruction) {
   for (const std::string &modifier : instruction.mnemonic->modifiers) {
-    auto found =
-        llvm::StringSwitch<std::pair<ElementType, int64_t>>(modifier)
-            .Case("F32", {ElementType::F32, 1})
-            .Case("F64", {ElementType::F64, 1})
-            .Case("S32", {ElementType::S32, 1})
-            .Case("S64", {ElementType::S64, 1})
-            .Cases({"64", "U64"}, {ElementType::U64, 1})
-            .Case("F16x2", {ElementType::F16X2, 1})
-            .Case("F16x4", {ElementType::F16X2, 2})
-            .Case("F16x8", {ElementType::F16X2, 4})
-            .Cases({"BF16x2", "BF16_V2"}, {ElementType::BF16X2, 1})
-            .Cases({"BF16x4", "BF16_V4"}, {ElementType::BF16X2, 2})
-            .Cases({"BF16x8", "BF16_V8"}, {ElementType::BF16X2, 4})
-            .Case("F32x2", {ElementType::F32, 2})
-            .Case("F32x4", {ElementType::F32, 4})
-            .Case("128", {ElementType::B128, 1})
-            .Default({ElementType::NONE, 0});
+    auto found = llvm::StringSwitch<std::pair<ElementType, int64_t>>(modifier)
+                     .Case("F32", {ElementType::F32, 1})
+                     .Case("F64", {ElementType::F64, 1})
+                     .Case("S32", {ElementType::S32, 1})
+                     .Case("S64", {ElementType::S64, 1})
+                     .Cases({"64", "U64"}, {ElementType::U64, 1})
+                     .Case("F16x2", {ElementType::F16X2, 1})
+                     .Case("F16x4", {ElementType::F16X2, 2})
+                     .Case("F16x8", {ElementType::F16X2, 4})
+                     .Cases({"BF16x2", "BF16_V2"}, {ElementType::BF16X2, 1})
+                     .Cases({"BF16x4", "BF16_V4"}, {ElementType::BF16X2, 2})
+                     .Cases({"BF16x8", "BF16_V8"}, {ElementType::BF16X2, 4})
+                     .Case("F32x2", {ElementType::F32, 2})
+                     .Case("F32x4", {ElementType::F32, 4})
+                     .Case("128", {ElementType::B128, 1})
+                     .Default({ElementType::NONE, 0});
     if (found.second)
       return found;
   }
@@ -276,11 +272,9 @@ getAtomicType(const Instruction &instruction) {
 static bool liftAtomic(FunctionLifter &lifter, const Instruction &instruction) {
   Parts parts(instruction);
   const Operand *address = findAddress(instruction);
-  std::optional<kern::AtomicFunction> function =
-      getAtomicFunction(instruction);
+  std::optional<kern::AtomicFunction> function = getAtomicFunction(instruction);
   auto [type, vector] = getAtomicType(instruction);
-  if (!address || !function || hasCondition(parts) ||
-      type == ElementType::B128)
+  if (!address || !function || hasCondition(parts) || type == ElementType::B128)
     return false;
   bool isWide = kern::getBits(type) == 64;
   kern::AtomicOp::Properties properties;
@@ -316,9 +310,9 @@ static bool liftAtomic(FunctionLifter &lifter, const Instruction &instruction) {
   if (instruction.has("CAST")) {
     if (isWide || !parts.target || lifter.isGuarded())
       return false;
-    Operation *op = lifter.emit<kern::AtomicOp>(
-        properties, {1, values, policy ? 1 : 0}, inputs,
-        {{lifter.module.i32, Register()}});
+    Operation *op =
+        lifter.emit<kern::AtomicOp>(properties, {1, values, policy ? 1 : 0},
+                                    inputs, {{lifter.module.i32, Register()}});
     Value done = lifter.compare(kern::Compare::Eq, ElementType::B32,
                                 op->getResult(0), inputs[1]);
     lifter.assign(parts.target->reg, lifter.select(done, lifter.constant32(1),
@@ -343,8 +337,7 @@ static bool liftMultimem(FunctionLifter &lifter,
                          const Instruction &instruction) {
   Parts parts(instruction);
   const Operand *address = findAddress(instruction);
-  std::optional<kern::AtomicFunction> function =
-      getAtomicFunction(instruction);
+  std::optional<kern::AtomicFunction> function = getAtomicFunction(instruction);
   if (!address || !parts.target || !function)
     return false;
   auto [type, vector] = getAtomicType(instruction);
@@ -422,9 +415,8 @@ static bool liftSpaceQuery(FunctionLifter &lifter,
   FunctionLifter::Address at = lifter.address(address->address, Space::Generic);
   lifter.emit<kern::AddressQueryOp>(
       properties, {1},
-      {lifter.addWide(at.base,
-                      lifter.constant(static_cast<uint64_t>(at.offset),
-                                      lifter.module.i64))},
+      {lifter.addWide(at.base, lifter.constant(static_cast<uint64_t>(at.offset),
+                                               lifter.module.i64))},
       {lifter.to(*parts.writtenPredicates[0])});
   return true;
 }

@@ -22,8 +22,8 @@ static bool liftBarrier(FunctionLifter &lifter,
   if (instruction.has("RED"))
     action = instruction.has("POPC")  ? kern::BarrierAction::RedPopc
              : instruction.has("AND") ? kern::BarrierAction::RedAnd
-             : instruction.has("OR")  ? std::optional(kern::BarrierAction::RedOr)
-                                      : std::nullopt;
+             : instruction.has("OR") ? std::optional(kern::BarrierAction::RedOr)
+                                     : std::nullopt;
   else if (instruction.has("SYNC"))
     action = kern::BarrierAction::Sync;
   else if (instruction.has("ARV"))
@@ -156,9 +156,8 @@ static bool liftConvergence(FunctionLifter &lifter,
                                                   : lifter.plain(*operand));
   for (const Operand *operand : parts.written)
     results.push_back(lifter.to(*operand));
-  lifter.emit<kern::ConvergenceOp>(properties,
-                                   {static_cast<int32_t>(inputs.size())},
-                                   inputs, results);
+  lifter.emit<kern::ConvergenceOp>(
+      properties, {static_cast<int32_t>(inputs.size())}, inputs, results);
   return true;
 }
 
@@ -166,7 +165,8 @@ static bool liftConvergence(FunctionLifter &lifter,
 static bool liftConvergenceMove(FunctionLifter &lifter,
                                 const Instruction &instruction) {
   Parts parts(instruction);
-  if (!parts.target || parts.values.size() != 1 || !parts.values[0]->isRegister())
+  if (!parts.target || parts.values.size() != 1 ||
+      !parts.values[0]->isRegister())
     return false;
   lifter.assign(parts.target->reg, lifter.plain(*parts.values[0]));
   return true;
@@ -210,8 +210,7 @@ static bool liftGridDependency(FunctionLifter &lifter,
 static bool liftSetMaxRegisters(FunctionLifter &lifter,
                                 const Instruction &instruction) {
   Parts parts(instruction);
-  if (parts.values.size() != 1 ||
-      parts.values[0]->kind != OperandKind::Integer)
+  if (parts.values.size() != 1 || parts.values[0]->kind != OperandKind::Integer)
     return false;
   bool gives = instruction.has("DEALLOC");
   if (!gives && !instruction.has("TRY_ALLOC") && !instruction.has("ALLOC"))

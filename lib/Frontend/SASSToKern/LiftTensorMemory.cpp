@@ -147,8 +147,7 @@ getShape(const Instruction &instruction) {
 
 static bool liftLoad(FunctionLifter &lifter, const Instruction &instruction) {
   Parts parts(instruction);
-  if (!parts.target || parts.values.size() != 1 ||
-      instruction.has("STAT"))
+  if (!parts.target || parts.values.size() != 1 || instruction.has("STAT"))
     return false;
   std::optional<FunctionLifter::Address> at =
       getTensorAddress(lifter, *parts.values[0]);

@@ -81,9 +81,9 @@ static bool liftMatch(FunctionLifter &lifter, const Instruction &instruction) {
     if (!operand->reg.isConstant())
       results.push_back(lifter.to(*operand));
   const Operand &value = *parts.values[0];
-  lifter.emit<kern::MatchOp>(
-      properties, {1}, {lifter.plain(value, value.width == 2 ? 64 : 32)},
-      results);
+  lifter.emit<kern::MatchOp>(properties, {1},
+                             {lifter.plain(value, value.width == 2 ? 64 : 32)},
+                             results);
   return true;
 }
 

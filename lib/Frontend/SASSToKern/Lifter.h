@@ -304,7 +304,8 @@ public:
   /// Whether the function commits groups of per-thread, of bulk copies: both
   /// are waited for with the same instruction.
   bool hasCopyGroups = false, hasBulkGroups = false;
-  /// What the last reducing barrier of the block found; null when there is none.
+  /// What the last reducing barrier of the block found; null when there is
+  /// none.
   Value barrierResult;
 
   ModuleLifter &module;
@@ -312,7 +313,14 @@ public:
 private:
   friend class OperandReader;
 
-  enum class Exit : uint8_t { Jump, Conditional, Switch, Return, Exit, Nowhere };
+  enum class Exit : uint8_t {
+    Jump,
+    Conditional,
+    Switch,
+    Return,
+    Exit,
+    Nowhere
+  };
   struct BasicBlock {
     /// Instructions of the function, the last one excluded when it decides
     /// where control goes.

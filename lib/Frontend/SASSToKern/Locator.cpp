@@ -22,15 +22,14 @@ LocationAttr Locator::getSource(const sass::Function &function,
       lines.source.lookup(function.name, offset);
   // The outermost frame first: each inner one is called from what is there.
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-    LocationAttr place =
-        FileLineColLoc::get(StringAttr::get(&context, frame->file), frame->line,
-                            frame->column);
+    LocationAttr place = FileLineColLoc::get(
+        StringAttr::get(&context, frame->file), frame->line, frame->column);
     if (!frame->function.empty())
       place = NameLoc::get(StringAttr::get(&context, frame->function),
                            Location(place));
-    stack = stack ? LocationAttr(
-                        CallSiteLoc::get(Location(place), Location(stack)))
-                  : place;
+    stack =
+        stack ? LocationAttr(CallSiteLoc::get(Location(place), Location(stack)))
+              : place;
   }
   return stack;
 }

@@ -50,8 +50,8 @@ ModuleLifter::ModuleLifter(const sass::Module &module, MLIRContext &context,
 OwningOpRef<ModuleOp> ModuleLifter::run() {
   context.loadDialect<kern::KernDialect>();
   OpBuilder builder(&context);
-  result = ModuleOp::create(builder, FileLineColLoc::get(
-                                          &context, module.name, 0, 0));
+  result = ModuleOp::create(builder,
+                            FileLineColLoc::get(&context, module.name, 0, 0));
   ModuleOp op = *result;
   op->setAttr("kern.isa", builder.getStringAttr("sass"));
   op->setAttr("kern.isa_version", builder.getStringAttr(module.producer));
@@ -370,9 +370,8 @@ FlatSymbolRefAttr ModuleLifter::makeObject(llvm::StringRef name,
 FlatSymbolRefAttr ModuleLifter::getSharedWindow(const Routine &routine) {
   FlatSymbolRefAttr &symbol = windows[routine.function];
   if (!symbol)
-    symbol = makeObject(routine.function->name + "$shared",
-                        kern::Space::Shared, std::nullopt, 1024,
-                        locate(*routine.function, 0));
+    symbol = makeObject(routine.function->name + "$shared", kern::Space::Shared,
+                        std::nullopt, 1024, locate(*routine.function, 0));
   return symbol;
 }
 
@@ -412,9 +411,8 @@ void ModuleLifter::makeFunction(Routine &routine) {
     for (const sass::Parameter &parameter : getInfo(function).parameters) {
       NamedAttrList attrs;
       attrs.append("kern.name",
-                   builder.getStringAttr(
-                       llvm::Twine(routine.name) + "_param_" +
-                       llvm::Twine(parameter.ordinal)));
+                   builder.getStringAttr(llvm::Twine(routine.name) + "_param_" +
+                                         llvm::Twine(parameter.ordinal)));
       attrs.append("kern.size", number(parameter.size));
       inputs.push_back(i64);
       inputAttrs.push_back(attrs.getDictionary(&context));

@@ -28,6 +28,41 @@ static void fillLoops(Detector &detector, KernelFacts &facts) {
   }
 }
 
+/// What the kernel reads and writes through its parameters. Accesses without a
+/// root, or through a pointer that it loads, may touch anything.
+static void fillParameterUses(KernelContext &kernel, KernelFacts &facts) {
+  const MemoryRoots &memory = kernel.getMemory();
+  std::map<std::pair<unsigned, int64_t>, ParameterUse> uses;
+  for (const AccessInfo &access : memory.getAccesses()) {
+    bool reads = access.access.read, writes = access.access.write;
+    if (access.space != kern::Space::Global &&
+        access.space != kern::Space::Unknown &&
+        access.space != kern::Space::Generic)
+      continue;
+    bool unknown = access.roots.empty();
+    for (RootId id : access.roots) {
+      const Root &root = memory.getRoot(id);
+      if ((root.kind == Root::Kind::Pointer ||
+           root.kind == Root::Kind::Parameter) &&
+          root.offset >= 0) {
+        ParameterUse &use = uses[{root.number, root.offset}];
+        use.parameter = root.number;
+        use.offset = root.offset;
+        use.reads |= reads;
+        use.writes |= writes;
+      } else if (root.kind != Root::Kind::Symbol ||
+                 root.space == kern::Space::Global) {
+        // A global variable may be what another kernel wrote.
+        unknown = true;
+      }
+    }
+    facts.readsUnknown |= unknown && reads;
+    facts.writesUnknown |= unknown && writes;
+  }
+  for (auto &[key, use] : uses)
+    facts.parameterUses.push_back(use);
+}
+
 /// Bytes of static shared memory by the function that declares them.
 static llvm::DenseMap<mlir::StringAttr, int64_t>
 getStaticShared(mlir::ModuleOp module) {
@@ -87,6 +122,11 @@ properties::analyzeModule(mlir::ModuleOp module, const Options &options,
     fillLoops(detector, facts);
     if (kernel.getProvenance().getUnmodelled().empty())
       facts.completeTiers.insert(options.tier);
+    if (options.tier == Tier::Ptx || options.tier == Tier::PtxClang)
+      fillParameterUses(kernel, facts);
+    else
+      // Machine code has one block of parameters, not a list.
+      facts.readsUnknown = facts.writesUnknown = true;
     for (const Property &property : getProperties()) {
       if (!property.info.isDetectedAt(options.tier))
         continue;

@@ -20,6 +20,7 @@
 #define D2K_LIB_PROPERTIES_ENGINE_DETECTOR_H
 
 #include "Engine/LaunchForks.h"
+#include "Engine/Property.h"
 
 #include "d2k/Analysis/KernelContext.h"
 #include "d2k/Properties/Properties.h"
@@ -56,14 +57,6 @@ struct Judgement {
   Judgement then(Fn next) const {
     return isProved() ? next() : *this;
   }
-};
-
-class Detector;
-
-/// One property: what it is, and how it is found in one kernel.
-struct Property {
-  PropertyInfo info;
-  void (*detect)(Detector &detector) = nullptr;
 };
 
 /// One kernel as a property sees it.
@@ -182,9 +175,6 @@ private:
   std::map<analysis::ProductClass, Judgement> soleWay;
   std::map<analysis::ObjectId, std::vector<uint32_t>> plainStores;
 };
-
-/// All properties of this library, in the order of their files.
-const std::vector<Property> &getProperties();
 
 /// The spelling of an element type in attributes: "bf16", "f32".
 std::string getTypeName(kern::ElementType type);

@@ -79,7 +79,7 @@ TEST(Vocabulary, RowsAreWellFormed) {
       }
     }
   }
-  const char *expected[] = {"smem_tiling", "async_pipeline", "kernel_count",
+  const char *expected[] = {"smem_tiling", "async_pipeline", "tile_shape",
                             "loop_unrolling", "reduction_scheme"};
   for (const char *id : expected)
     EXPECT_TRUE(ids.count(id)) << id;

@@ -59,8 +59,8 @@ static Analysis makeAnalysis() {
   Analysis analysis;
   analysis.target = "sm_90a";
   analysis.inputs = {{"gemm.cu", std::string(64, 'a')}};
-  analysis.tiers[Tier::Ptx] = {TierState::Ok, "", {}, "nvcc 13.0.88", 1.5,
-                               std::nullopt};
+  analysis.tiers[Tier::Ptx] = {TierState::Ok,  "",  {},
+                               "nvcc 13.0.88", 1.5, std::nullopt};
   analysis.tiers[Tier::Source] = {TierState::Unavailable,
                                   "this version does not read it",
                                   {},

@@ -44,6 +44,18 @@ PropertyCatalog makeVocabulary(bool all = false) {
     info.detectorTiers = {Tier::Ptx};
     (void)catalog.add(std::move(info));
   }
+  // Whether these can be refuted depends on the test.
+  for (const char *id : {"local_spills", "kernel_count", "global_intermediates",
+                         "shape_dispatch"}) {
+    PropertyInfo info;
+    info.id = id;
+    bool isKernel = info.id == "local_spills";
+    info.subject = isKernel ? Subject::Kernel : Subject::Host;
+    info.decidingTiers = {isKernel ? Tier::Ptx : Tier::Source};
+    if (all)
+      info.detectorTiers = info.decidingTiers;
+    (void)catalog.add(std::move(info));
+  }
   return catalog;
 }
 

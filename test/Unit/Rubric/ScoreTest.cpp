@@ -280,8 +280,8 @@ TEST(Score, CompleteNeedsAllStaticTiers) {
   std::string property = makeProperty("a", "L1", 1, kCopy);
   EXPECT_TRUE(compute(property, makeCopyAnalysis()).complete);
   Analysis analysis = makeCopyAnalysis();
-  analysis.tiers[Tier::Sass] = {
-      TierState::Unavailable, "no nvdisasm", {}, "", std::nullopt, std::nullopt};
+  analysis.tiers[Tier::Sass] = {TierState::Unavailable, "no nvdisasm", {}, "",
+                                std::nullopt,           std::nullopt};
   analysis.tiers.erase(Tier::Ptx);
   analysis.tiers[Tier::PtxClang].state = TierState::Ok;
   analysis.hostAnalysed = false;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the host code says about kernels and about itself.
+
+#ifndef D2K_PROPERTIES_HOSTPROPERTIES_H
+#define D2K_PROPERTIES_HOSTPROPERTIES_H
+
+#include "d2k/Frontend/CUDA/HostTrace.h"
+#include "d2k/Properties/Catalog.h"
+
+namespace d2k::properties {
+
+/// Adds what the host code says to \p analysis, whose kernels were analysed
+/// before: which of them one call of the entry launches under which workload,
+/// the properties of the host, and those of kernels that the launch decides.
+/// Sets Analysis::hostAnalysed when there is a trace.
+void analyzeHost(const cuda::HostProgram &program, Analysis &analysis,
+                 const SnippetProvider &snippets);
+
+} // namespace d2k::properties
+
+#endif // D2K_PROPERTIES_HOSTPROPERTIES_H

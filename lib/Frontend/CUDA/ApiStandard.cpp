@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Functions of the C and C++ libraries that have no body in headers and that
+// launch paths use: memory, mathematics, output, exit.
+
+#include "Interpreter.h"
+
+#include "clang/AST/ASTContext.h"
+
+#include <cmath>
+
+using namespace d2k;
+using namespace d2k::cuda;
+
+static Value allocateHost(Interpreter &interpreter, const Value &size,
+                          bool zero) {
+  Cell *cell = interpreter.storage.makeRaw(size.isInteger() && size.integer >= 0
+                                               ? std::optional(size.integer)
+                                               : std::nullopt);
+  (void)zero;
+  return Value::makePointer(cell);
+}
+
+/// The largest object that starts where \p pointer points and has at most
+/// \p bytes bytes.
+static Cell *findObject(Interpreter &interpreter, const Value &pointer,
+                        const Value &bytes) {
+  Cell *cell = interpreter.storage.getTarget(pointer);
+  if (!cell || !bytes.isInteger() || cell->type.isNull())
+    return nullptr;
+  auto size = [&](Cell *part) {
+    return interpreter.context.getTypeSizeInChars(part->type).getQuantity();
+  };
+  // A pointer to the first element stands for the array.
+  while (cell->parent && cell->index == 0 && !cell->parent->type.isNull() &&
+         size(cell->parent) <= bytes.integer)
+    cell = cell->parent;
+  return size(cell) == bytes.integer ? cell : nullptr;
+}
+
+static std::optional<double> toReal(const Value &value) {
+  if (value.kind == Value::Kind::Real)
+    return value.real;
+  if (value.isInteger())
+    return double(value.integer);
+  return std::nullopt;
+}
+
+std::optional<Value> d2k::cuda::callStandard(Interpreter &interpreter,
+                                             const CallSite &call) {
+  llvm::StringRef name = call.name;
+  auto argument = [&](unsigned i) { return interpreter.getArgument(call, i); };
+  if (name.consume_front("__builtin_")) {
+  }
+  if (name == "malloc" || name == "operator new" || name == "operator new[]" ||
+      name == "aligned_alloc") {
+    if (call.callee && call.callee->hasBody())
+      return std::nullopt;
+    return allocateHost(interpreter, argument(name == "aligned_alloc"), false);
+  }
+  if (name == "free" || name == "operator delete" ||
+      name == "operator delete[]")
+    return Value();
+  if (name == "memset") {
+    Value byte = argument(1), size = argument(2);
+    if (Cell *object = findObject(interpreter, argument(0), size)) {
+      if (byte.isInteger() && byte.integer == 0)
+        interpreter.storage.fillZero(object);
+      else
+        interpreter.storage.fill(
+            object, interpreter.makeUnknown("bytes set by memset"));
+    } else if (Cell *cell = interpreter.storage.getTarget(argument(0))) {
+      interpreter.storage.fill(cell->getRoot(),
+                               interpreter.makeUnknown("bytes set by memset"));
+    }
+    return argument(0);
+  }
+  if (name == "memcpy" || name == "memmove") {
+    Value size = argument(2);
+    Cell *to = findObject(interpreter, argument(0), size);
+    Cell *from = findObject(interpreter, argument(1), size);
+    if (to && from &&
+        interpreter.context.hasSameUnqualifiedType(to->type, from->type))
+      interpreter.storage.copy(to, from);
+    else if (Cell *cell = interpreter.storage.getTarget(argument(0)))
+      interpreter.storage.fill(
+          cell->parent && cell->parent->isArray ? cell->parent : cell,
+          interpreter.makeUnknown("bytes copied by memcpy"));
+    return argument(0);
+  }
+  // These say something, or end the program; they touch nothing.
+  for (const char *quiet :
+       {"printf", "fprintf", "puts", "fputs", "putchar", "perror", "fflush",
+        "exit", "abort", "_exit", "__assert_fail", "terminate"})
+    if (name == quiet)
+      return Value::makeInteger(0);
+  if (name == "getenv" || name == "secure_getenv")
+    return interpreter.makeUnknown("an environment variable");
+
+  if (call.arguments.size() == 1) {
+    static const llvm::StringMap<double (*)(double)> kFunctions = {
+        {"ceil", std::ceil},    {"ceilf", std::ceil},  {"floor", std::floor},
+        {"floorf", std::floor}, {"sqrt", std::sqrt},   {"sqrtf", std::sqrt},
+        {"log2", std::log2},    {"log2f", std::log2},  {"log", std::log},
+        {"logf", std::log},     {"exp", std::exp},     {"expf", std::exp},
+        {"fabs", std::fabs},    {"fabsf", std::fabs},  {"round", std::round},
+        {"roundf", std::round}, {"trunc", std::trunc}, {"truncf", std::trunc},
+        {"exp2", std::exp2},    {"exp2f", std::exp2}};
+    if (auto found = kFunctions.find(name);
+        found != kFunctions.end() &&
+        (!call.callee || !call.callee->hasBody())) {
+      Value operand = argument(0);
+      if (std::optional<double> real = toReal(operand))
+        return Value::makeReal(found->second(*real), operand.origins);
+      return operand;
+    }
+  }
+  if (call.arguments.size() == 2 && (name == "pow" || name == "powf") &&
+      (!call.callee || !call.callee->hasBody())) {
+    Value a = argument(0), b = argument(1);
+    std::optional<double> x = toReal(a), y = toReal(b);
+    if (x && y)
+      return Value::makeReal(std::pow(*x, *y), a.origins | b.origins);
+    return a.isUnknown() ? a : b;
+  }
+  return std::nullopt;
+}

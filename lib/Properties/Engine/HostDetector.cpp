@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Engine/HostDetector.h"
+
+#include "d2k/Frontend/CUDA/KernelName.h"
+
+using namespace d2k;
+using namespace d2k::properties;
+
+HostDetector::HostDetector(const cuda::HostProgram &program, Analysis &analysis,
+                           const SnippetProvider &snippets)
+    : program(program), analysis(analysis), snippets(snippets) {}
+
+std::optional<size_t> HostDetector::findKernel(const cuda::Event &event) const {
+  if (event.kernel.empty())
+    return std::nullopt;
+  auto [entry, isNew] = kernels.try_emplace(event.kernel);
+  if (!isNew)
+    return entry->second;
+  for (size_t i = 0; i < analysis.kernels.size(); ++i)
+    if (analysis.kernels[i].name == event.kernel)
+      return entry->second = i;
+  for (size_t i = 0; i < analysis.kernels.size(); ++i)
+    if (cuda::isSameKernelName(analysis.kernels[i].name, event.kernel))
+      return entry->second = i;
+  return std::nullopt;
+}
+
+Tristate HostDetector::hasBlocks(const cuda::Event &event) {
+  bool known = true;
+  for (const auto *extents : {&event.grid, &event.block})
+    for (const cuda::Quantity &extent : *extents) {
+      if (extent.value && *extent.value <= 0)
+        return Tristate::No;
+      known &= extent.value.has_value();
+    }
+  return known ? Tristate::Yes : Tristate::Unknown;
+}
+
+std::vector<const cuda::Event *>
+HostDetector::getLaunches(const cuda::HostTrace &trace) const {
+  std::vector<const cuda::Event *> result;
+  for (const cuda::Event &event : trace.events)
+    if (event.kind == cuda::EventKind::Launch &&
+        hasBlocks(event) != Tristate::No && event.count.value != 0)
+      result.push_back(&event);
+  return result;
+}
+
+std::string HostDetector::describe(const SourceLocation &place) {
+  return place.file.substr(place.file.find_last_of('/') + 1) + ":" +
+         std::to_string(place.line);
+}
+
+//===----------------------------------------------------------------------===//
+// Findings
+//===----------------------------------------------------------------------===//
+
+void HostDetector::addPlaces(Finding &finding,
+                             const std::vector<SourceLocation> &where) {
+  for (SourceLocation place : where) {
+    if (snippets && place.line)
+      place.snippet = snippets(place.file, place.line);
+    finding.where.push_back(std::move(place));
+  }
+}
+
+void HostDetector::addFact(const cuda::HostTrace &trace,
+                           std::optional<size_t> kernel,
+                           AttributeMap attributes,
+                           const std::vector<SourceLocation> &where) {
+  Finding &finding = facts[{kernel, std::move(attributes)}];
+  finding.workloads.insert(trace.workload);
+  addPlaces(finding, where);
+}
+
+void HostDetector::addUndecided(const cuda::HostTrace &trace,
+                                std::optional<size_t> kernel,
+                                std::string reason, std::string wouldDecide,
+                                const std::vector<SourceLocation> &where) {
+  Finding &finding =
+      undecided[{kernel, std::move(reason), std::move(wouldDecide)}];
+  finding.workloads.insert(trace.workload);
+  addPlaces(finding, where);
+}
+
+void HostDetector::addNearMiss(std::optional<size_t> kernel, std::string reason,
+                               const std::vector<SourceLocation> &where) {
+  Finding places;
+  addPlaces(places, where);
+  nearMisses.push_back({kernel, {"", std::move(reason), places.where}});
+}
+
+void HostDetector::addEvent(const cuda::HostTrace &trace,
+                            std::optional<size_t> kernel,
+                            const cuda::Event &event, AttributeMap attributes) {
+  if (event.certain)
+    return addFact(trace, kernel, std::move(attributes), {event.where});
+  std::string reason = event.call + " at " + describe(event.where);
+  reason += event.uncertainBecause.empty()
+                ? std::string(" may not run")
+                : " " + event.uncertainBecause.front();
+  addUndecided(trace, kernel, std::move(reason),
+               "a launch list measured by a profile", {event.where});
+}
+
+void HostDetector::settle(size_t kernel) { settled.insert(kernel); }
+
+FactSet &HostDetector::getSet(std::optional<size_t> kernel) {
+  return kernel ? static_cast<FactSet &>(analysis.kernels[*kernel])
+                : analysis.host;
+}
+
+std::vector<std::string>
+HostDetector::getWorkloads(const Finding &finding) const {
+  std::set<std::string> all;
+  for (const cuda::HostTrace &trace : program.traces)
+    all.insert(trace.workload);
+  // Under all of them is the same as without a condition.
+  if (finding.workloads == all)
+    return {};
+  return {finding.workloads.begin(), finding.workloads.end()};
+}
+
+void HostDetector::finish(const PropertyInfo &info) {
+  for (size_t kernel : settled)
+    std::erase_if(
+        analysis.kernels[kernel].undecided,
+        [&](const Undecided &entry) { return entry.property == info.id; });
+  // What no trace could see to its end.
+  if (info.subject == Subject::Host)
+    for (const cuda::HostTrace &trace : program.traces) {
+      if (trace.complete)
+        continue;
+      addUndecided(trace, std::nullopt,
+                   trace.incompleteBecause.empty()
+                       ? "the host code was not followed to its end"
+                       : trace.incompleteBecause.front(),
+                   "a launch list measured by a profile", {});
+    }
+  for (auto &[key, finding] : facts) {
+    Fact fact;
+    fact.property = info.id;
+    fact.attributes = key.second;
+    fact.tier = Tier::Source;
+    fact.tiers = {Tier::Source};
+    fact.workloads = getWorkloads(finding);
+    fact.where = std::move(finding.where);
+    getSet(key.first).facts.push_back(std::move(fact));
+  }
+  for (auto &[key, finding] : undecided) {
+    Undecided entry;
+    entry.property = info.id;
+    entry.reason = std::get<1>(key);
+    entry.wouldDecide = std::get<2>(key);
+    entry.workloads = getWorkloads(finding);
+    entry.where = std::move(finding.where);
+    getSet(std::get<0>(key)).undecided.push_back(std::move(entry));
+  }
+  for (auto &[kernel, miss] : nearMisses) {
+    miss.property = info.id;
+    getSet(kernel).nearMisses.push_back(std::move(miss));
+  }
+  facts.clear();
+  undecided.clear();
+  nearMisses.clear();
+  settled.clear();
+}
+
+//===----------------------------------------------------------------------===//
+// Reachability
+//===----------------------------------------------------------------------===//
+
+/// How \p kernel is launched in one trace.
+static Tristate getReach(const HostDetector &detector,
+                         const cuda::HostTrace &trace, size_t kernel,
+                         bool complete, int64_t &launches,
+                         std::string &because) {
+  Tristate result =
+      complete && trace.complete ? Tristate::No : Tristate::Unknown;
+  for (const cuda::Event &event : trace.events) {
+    if (event.kind != cuda::EventKind::Launch)
+      continue;
+    std::optional<size_t> launched = detector.findKernel(event);
+    // A launch of who knows what may be this one.
+    if (!launched && event.kernel.empty() && result == Tristate::No)
+      result = Tristate::Unknown;
+    if (launched != kernel)
+      continue;
+    Tristate blocks = HostDetector::hasBlocks(event);
+    if (blocks == Tristate::No || event.count.value == 0) {
+      because = "the launch at " + HostDetector::describe(event.where) +
+                " has an empty grid";
+      continue;
+    }
+    ++launches;
+    if (event.certain && blocks == Tristate::Yes && event.count.value)
+      result = Tristate::Yes;
+    else if (result == Tristate::No)
+      result = Tristate::Unknown;
+  }
+  return result;
+}
+
+static void fillReachability(HostDetector &detector,
+                             const cuda::HostProgram &program,
+                             Analysis &analysis) {
+  for (size_t i = 0; i < analysis.kernels.size(); ++i) {
+    KernelFacts &kernel = analysis.kernels[i];
+    std::map<std::string, Tristate> under;
+    int64_t launches = 0;
+    std::string because;
+    for (const cuda::HostTrace &trace : program.traces) {
+      int64_t here = 0;
+      Tristate reach =
+          getReach(detector, trace, i, program.complete, here, because);
+      launches = std::max(launches, here);
+      auto [entry, isNew] = under.try_emplace(trace.workload, reach);
+      // Several host functions without a workload: any of them will do.
+      if (!isNew && reach != entry->second)
+        entry->second = reach == Tristate::Yes || entry->second == Tristate::Yes
+                            ? Tristate::Yes
+                            : Tristate::Unknown;
+    }
+    bool same = true;
+    for (const auto &[workload, reach] : under)
+      same &= reach == under.begin()->second;
+    kernel.reachable =
+        under.empty() ? Tristate::Unknown : under.begin()->second;
+    if (!same) {
+      kernel.reachable = Tristate::No;
+      for (const auto &[workload, reach] : under)
+        if (reach != Tristate::No)
+          kernel.reachable =
+              kernel.reachable == Tristate::Yes || reach == Tristate::Yes
+                  ? Tristate::Yes
+                  : Tristate::Unknown;
+      kernel.reachableUnder = under;
+    }
+    kernel.launches = launches;
+    if (kernel.reachable == Tristate::No)
+      kernel.notLaunchedBecause = !because.empty() ? because
+                                  : program.traces.empty()
+                                      ? "no host function launches it"
+                                      : "no path from " +
+                                            program.traces.front().entry +
+                                            "() launches it";
+  }
+}
+
+void properties::analyzeHost(const cuda::HostProgram &program,
+                             Analysis &analysis,
+                             const SnippetProvider &snippets) {
+  HostDetector detector(program, analysis, snippets);
+  analysis.hostAnalysed = !program.traces.empty();
+  if (program.traces.empty()) {
+    // The entry that was asked for is not there: nothing can run.
+    if (!program.missingEntry.empty() && program.complete) {
+      analysis.hostAnalysed = true;
+      for (KernelFacts &kernel : analysis.kernels) {
+        kernel.reachable = Tristate::No;
+        kernel.launches = 0;
+        kernel.notLaunchedBecause =
+            "no host function is named " + program.missingEntry;
+      }
+    }
+    return;
+  }
+  fillReachability(detector, program, analysis);
+  bool complete = program.complete;
+  for (const cuda::HostTrace &trace : program.traces)
+    complete &= trace.complete;
+  if (complete)
+    for (KernelFacts &kernel : analysis.kernels)
+      kernel.completeTiers.insert(Tier::Source);
+  for (const Property &property : getProperties())
+    if (property.detectHost) {
+      property.detectHost(detector);
+      detector.finish(property.info);
+    }
+  analysis.normalize();
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// l2_access_window: an access-policy window is set on the stream or the launch
+// (CUDA C++ Programming Guide, "L2 Access Management").
+
+#include "Engine/HostDetector.h"
+
+using namespace d2k;
+using namespace d2k::cuda;
+using namespace d2k::properties;
+
+static void detect(HostDetector &detector) {
+  for (const HostTrace &trace : detector.getTraces())
+    for (const Event &event : trace.events) {
+      if (event.kind != EventKind::AccessWindow)
+        continue;
+      AttributeMap attributes;
+
+      detector.addEvent(trace, std::nullopt, event, std::move(attributes));
+    }
+}
+
+namespace d2k::properties {
+Property makeL2AccessWindow() {
+  PropertyInfo info;
+  info.id = "l2_access_window";
+  info.group = 'A';
+  info.summary = "the host sets a persisting or streaming access-policy window";
+  info.decidingTiers = {Tier::Source};
+  info.detectorTiers = {Tier::Source};
+  info.subject = Subject::Host;
+  return {info, nullptr, detect};
+}
+} // namespace d2k::properties
