@@ -194,7 +194,7 @@ Result<void> TaskCheck::checkLibrary(OracleWorkload &oracle,
     lap();
     Result<void> done = oracle.fill(0, trial);
     if (done)
-      done = oracle.poison(0);
+      done = oracle.prepare({0});
     fillTime += lap();
     if (done)
       done = call(oracle, workload, library.entry, 1);
@@ -252,7 +252,7 @@ Result<void> TaskCheck::checkTrivialOutputs(OracleWorkload &oracle,
   for (const auto &kind : kinds) {
     Result<void> done = oracle.fill(0, {std::string(task::kRandomTrial), 77});
     if (done && kind.output)
-      done = oracle.poison(0);
+      done = oracle.prepare({0});
     if (done && kind.output)
       done = oracle.capture(0);
     if (done && kind.output)

@@ -161,6 +161,18 @@ Result<void> DeviceOps::setPattern(CUdeviceptr data, uint64_t bytes,
   return launch(Kernel_setPattern, &job, int64_t((bytes + 3) / 4));
 }
 
+/// Whole warps add up their parts of a hash, so never a single thread.
+static int64_t getHashItems(uint64_t bytes) {
+  return std::max<int64_t>(int64_t((bytes + 7) / 8), kThreads);
+}
+
+Result<void> DeviceOps::addHash(CUdeviceptr data, uint64_t bytes, uint64_t key,
+                                CUdeviceptr sum) {
+  HashJob job = {asPointer(data), int64_t(bytes), key,
+                 asPointer<unsigned long long>(sum)};
+  return launch(Kernel_hash, &job, getHashItems(bytes));
+}
+
 Result<void> DeviceOps::readFlush(CUdeviceptr data, uint64_t bytes) {
   FlushJob job = {asPointer(data), int64_t(bytes), asPointer<uint32_t>(result)};
   return launch(Kernel_readFlush, &job, int64_t(bytes / 16));
@@ -192,9 +204,8 @@ Result<uint64_t> DeviceOps::countDifferent(CUdeviceptr data, uint64_t bytes,
 Result<uint64_t> DeviceOps::hash(CUdeviceptr data, uint64_t bytes,
                                  uint64_t key) {
   HashJob job = {asPointer(data), int64_t(bytes), key, nullptr};
-  // Whole warps add up their parts, so never a single thread.
   return launchAndRead(Kernel_hash, job, &HashJob::sum, 0ull,
-                       std::max<int64_t>(int64_t((bytes + 7) / 8), kThreads));
+                       getHashItems(bytes));
 }
 
 Result<double> DeviceOps::sum(CUdeviceptr doubles, int64_t count) {

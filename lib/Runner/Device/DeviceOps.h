@@ -36,6 +36,10 @@ public:
                        int64_t count, uint64_t seed, uint64_t every);
   /// Fills with a pattern of four bytes.
   Result<void> setPattern(CUdeviceptr data, uint64_t bytes, uint32_t pattern);
+  /// Adds a hash under the private \p key to the 64-bit word \p sum in device
+  /// memory.
+  Result<void> addHash(CUdeviceptr data, uint64_t bytes, uint64_t key,
+                       CUdeviceptr sum);
   /// Reads all of the memory and writes none of it.
   Result<void> readFlush(CUdeviceptr data, uint64_t bytes);
   /// Keeps the stream busy for that long.

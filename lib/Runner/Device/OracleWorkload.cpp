@@ -151,11 +151,26 @@ Result<void> OracleWorkload::addBuffer(unsigned rank, unsigned set,
   if (!base)
     return forwardFailure(std::move(base));
   buffers.push_back({rank, set, std::move(name), *base, kGuardBytes, bytes});
-  return {};
+  return writeGuards(buffers.back());
+}
+
+Result<void> OracleWorkload::writeGuards(const BufferInfo &buffer) {
+  DeviceOps &device = *ops[buffer.rank];
+  Result<void> done =
+      device.setPattern(buffer.base, kGuardBytes, kGuardPattern);
+  if (done)
+    done = device.setPattern(buffer.getAddress() + alignUp(buffer.bytes, 4),
+                             kGuardBytes, kGuardPattern);
+  return done;
 }
 
 Result<void> OracleWorkload::addBuffersOfRank(unsigned rank) {
   const task::Task &task = *config.task;
+  Result<CUdeviceptr> words = allocate(
+      rank, std::max<uint64_t>(config.sets * task.inputs.size(), 1) * 16);
+  if (!words)
+    return forwardFailure(std::move(words));
+  hashes.push_back(*words);
   for (unsigned set = 0; set < config.sets; ++set)
     for (const std::vector<Tensor> *list : {&task.inputs, &task.outputs})
       for (const Tensor &tensor : *list) {
@@ -171,23 +186,25 @@ Result<void> OracleWorkload::addBuffersOfRank(unsigned rank) {
       }
   Result<void> done = addBuffer(
       rank, kAllSets, std::string(task::kWorkspaceName), config.workspaceBytes);
-  if (!done || !task.symmetric)
+  if (!done)
     return done;
-  Result<int64_t> scratch = task.symmetric->scratchBytes.evaluate(axes);
-  if (!scratch)
-    return forwardFailure(std::move(scratch));
-  Result<int64_t> signals = task.symmetric->signalWords.evaluate(axes);
-  if (!signals)
-    return forwardFailure(std::move(signals));
-  done = addBuffer(rank, kAllSets, std::string(task::kScratchName),
-                   uint64_t(*scratch));
-  if (done)
-    done = addBuffer(rank, kAllSets, std::string(task::kSignalsName),
-                     uint64_t(*signals) * 4);
-  if (done)
-    done = ops[rank]->setPattern(
-        getBuffer(rank, kAllSets, task::kSignalsName).getAddress(),
-        uint64_t(*signals) * 4, 0);
+  if (task.symmetric) {
+    Result<int64_t> scratch = task.symmetric->scratchBytes.evaluate(axes);
+    if (!scratch)
+      return forwardFailure(std::move(scratch));
+    Result<int64_t> signals = task.symmetric->signalWords.evaluate(axes);
+    if (!signals)
+      return forwardFailure(std::move(signals));
+    done = addBuffer(rank, kAllSets, std::string(task::kScratchName),
+                     uint64_t(*scratch));
+    if (done)
+      done = addBuffer(rank, kAllSets, std::string(task::kSignalsName),
+                       uint64_t(*signals) * 4);
+    if (done)
+      done = ops[rank]->setPattern(
+          getBuffer(rank, kAllSets, task::kSignalsName).getAddress(),
+          uint64_t(*signals) * 4, 0);
+  }
   return done ? ops[rank]->synchronize() : done;
 }
 
@@ -248,7 +265,7 @@ Result<void> OracleWorkload::fill(unsigned set, const task::TrialSpec &trial) {
         return done;
     }
   }
-  return hashInputs(set);
+  return hashInputs(set, /*isNow=*/false);
 }
 
 Result<void> OracleWorkload::perturb(unsigned set, uint64_t seed) {
@@ -269,52 +286,72 @@ Result<void> OracleWorkload::perturb(unsigned set, uint64_t seed) {
         return done;
     }
   }
-  return hashInputs(set);
+  return hashInputs(set, /*isNow=*/false);
 }
 
-Result<void> OracleWorkload::hashInputs(unsigned set) {
-  SetState &state = states[set];
-  state.inputHashes.assign(ranks, {});
-  for (unsigned rank = 0; rank < ranks; ++rank)
-    for (const Tensor &input : config.task->inputs) {
-      if (input.isScalar) {
-        state.inputHashes[rank].push_back(0);
+CUdeviceptr OracleWorkload::getHash(unsigned rank, unsigned set, size_t input,
+                                    bool isNow) const {
+  size_t inputs = config.task->inputs.size();
+  return hashes[rank] + 8 * ((2 * set + (isNow ? 1 : 0)) * inputs + input);
+}
+
+Result<void> OracleWorkload::hashInputs(unsigned set, bool isNow) {
+  const std::vector<Tensor> &inputs = config.task->inputs;
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    Result<void> done = driver.check(
+        driver.cuCtxSetCurrent(config.contexts[rank]), "use the device");
+    if (done)
+      done =
+          driver.check(driver.cuMemsetD8Async(getHash(rank, set, 0, isNow), 0,
+                                              8 * inputs.size(), streams[rank]),
+                       "clear hashes");
+    for (size_t i = 0; done && i < inputs.size(); ++i) {
+      if (inputs[i].isScalar)
         continue;
-      }
-      const BufferInfo &buffer = getBuffer(rank, set, input.name);
-      Result<uint64_t> hash =
-          ops[rank]->hash(buffer.getAddress(), buffer.bytes, hashKey);
-      if (!hash)
-        return forwardFailure(std::move(hash));
-      state.inputHashes[rank].push_back(*hash);
+      const BufferInfo &buffer = getBuffer(rank, set, inputs[i].name);
+      done = ops[rank]->addHash(buffer.getAddress(), buffer.bytes, hashKey,
+                                getHash(rank, set, i, isNow));
     }
+    if (!done)
+      return done;
+  }
   return {};
 }
 
 Result<void> OracleWorkload::poison(unsigned set) {
   for (const BufferInfo &buffer : buffers) {
-    if (buffer.set != set && buffer.set != kAllSets)
+    if (buffer.set != set)
       continue;
-    DeviceOps &device = *ops[buffer.rank];
     const Tensor *tensor = config.task->findTensor(buffer.tensor);
-    bool keeps =
-        buffer.tensor == task::kSignalsName || (tensor && !tensor->isOutput);
-    Result<void> done;
-    if (!keeps)
-      done =
-          device.setPattern(buffer.getAddress(), buffer.bytes, kPoisonPattern);
-    if (done)
-      done = device.setPattern(buffer.base, kGuardBytes, kGuardPattern);
-    if (done)
-      done = device.setPattern(buffer.getAddress() + alignUp(buffer.bytes, 4),
-                               kGuardBytes, kGuardPattern);
-    if (!done)
+    if (buffer.tensor == task::kSignalsName || (tensor && !tensor->isOutput))
+      continue;
+    if (Result<void> done = ops[buffer.rank]->setPattern(
+            buffer.getAddress(), buffer.bytes, kPoisonPattern);
+        !done)
       return done;
   }
+  return {};
+}
+
+Result<void> OracleWorkload::synchronizeAll() {
   for (const std::unique_ptr<DeviceOps> &device : ops)
     if (Result<void> done = device->synchronize(); !done)
       return done;
   return {};
+}
+
+Result<void> OracleWorkload::prepare(const std::vector<unsigned> &sets,
+                                     std::optional<uint64_t> seed) {
+  for (unsigned set : sets) {
+    if (seed)
+      if (Result<void> done = perturb(set, *seed + set); !done)
+        return done;
+    if (Result<void> done = poison(set); !done)
+      return done;
+  }
+  if (Result<void> done = poison(kAllSets); !done)
+    return done;
+  return synchronizeAll();
 }
 
 Result<void> OracleWorkload::checkGuards(unsigned set) {
@@ -332,23 +369,40 @@ Result<void> OracleWorkload::checkGuards(unsigned set) {
                               kGuardBytes, kGuardPattern);
     if (!after)
       return forwardFailure(std::move(after));
-    if (*before + *after != 0)
-      states[set].brokenGuards.push_back(describe(buffer));
+    if (*before + *after == 0)
+      continue;
+    states[set].brokenGuards.push_back(describe(buffer));
+    if (Result<void> done = writeGuards(buffer); !done)
+      return done;
   }
   return {};
 }
 
 Result<void> OracleWorkload::checkInputs(unsigned set) {
-  SetState &state = states[set];
-  std::vector<std::vector<uint64_t>> before = state.inputHashes;
-  if (Result<void> done = hashInputs(set); !done)
+  if (Result<void> done = hashInputs(set, /*isNow=*/true); !done)
     return done;
+  SetState &state = states[set];
   state.changedInputs.clear();
-  for (unsigned rank = 0; rank < ranks; ++rank)
-    for (size_t i = 0; i < config.task->inputs.size(); ++i)
-      if (before[rank][i] != state.inputHashes[rank][i])
+  const std::vector<Tensor> &inputs = config.task->inputs;
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    std::vector<uint64_t> words(2 * inputs.size());
+    Result<void> done = driver.check(
+        driver.cuCtxSetCurrent(config.contexts[rank]), "use the device");
+    if (done)
+      done = driver.check(
+          driver.cuMemcpyDtoHAsync(words.data(),
+                                   getHash(rank, set, 0, /*isNow=*/false),
+                                   8 * words.size(), streams[rank]),
+          "read hashes");
+    if (done)
+      done = ops[rank]->synchronize();
+    if (!done)
+      return done;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (words[i] != words[inputs.size() + i])
         state.changedInputs.push_back(
-            describe(getBuffer(rank, set, config.task->inputs[i].name)));
+            describe(getBuffer(rank, set, inputs[i].name)));
+  }
   return {};
 }
 

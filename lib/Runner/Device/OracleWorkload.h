@@ -107,12 +107,12 @@ public:
 
   /// Draws the inputs of \p set and remembers their hashes.
   Result<void> fill(unsigned set, const task::TrialSpec &trial);
-  /// Fills the outputs of \p set, workspace and scratch with NaN, and writes
-  /// all guard zones anew.
-  Result<void> poison(unsigned set);
-  /// Redraws 1/256 of the cache lines of the inputs of \p set, as the last fill
-  /// drew them, and remembers the new hashes.
-  Result<void> perturb(unsigned set, uint64_t seed);
+  /// Makes \p sets ready for calls and waits until they are: fills their
+  /// outputs, workspace and scratch with NaN. With a \p seed it first redraws
+  /// 1/256 of the cache lines of their inputs, as the last fill drew them, and
+  /// remembers the new hashes.
+  Result<void> prepare(const std::vector<unsigned> &sets,
+                       std::optional<uint64_t> seed = std::nullopt);
   /// Waits for the devices, copies the outputs of \p set, and looks at guard
   /// zones and inputs. What is written later is not judged.
   Result<void> capture(unsigned set);
@@ -138,8 +138,6 @@ private:
     /// How its inputs were drawn last: null for the ordinary way.
     const task::Trial *trial = nullptr;
     bool isFilled = false, isExact = false;
-    /// By rank, then input.
-    std::vector<std::vector<uint64_t>> inputHashes;
     bool isCaptured = false;
     std::vector<std::string> brokenGuards, changedInputs;
     /// Copies of the outputs on rank 0's device, by rank, then output; 0 until
@@ -163,7 +161,17 @@ private:
   const BufferInfo &getBuffer(unsigned rank, unsigned set,
                               std::string_view name) const;
   Result<task::DrawSpec> getSpec(unsigned set, const task::Tensor &input) const;
-  Result<void> hashInputs(unsigned set);
+  /// The word in device memory with the hash of an input when it was drawn, or
+  /// of what it is \p isNow.
+  CUdeviceptr getHash(unsigned rank, unsigned set, size_t input,
+                      bool isNow) const;
+  /// Enqueues the hashing of all inputs of \p set.
+  Result<void> hashInputs(unsigned set, bool isNow);
+  Result<void> perturb(unsigned set, uint64_t seed);
+  /// Enqueues NaN for the outputs of \p set, or for what all sets share.
+  Result<void> poison(unsigned set);
+  Result<void> writeGuards(const BufferInfo &buffer);
+  Result<void> synchronizeAll();
   /// "X", or "X of rank 1" when there are several.
   std::string describe(const BufferInfo &buffer) const;
   Result<void> checkGuards(unsigned set);
@@ -197,6 +205,8 @@ private:
   std::vector<uint64_t> outputBytes;
   std::unique_ptr<Reference> reference;
   std::vector<ExpectedArrays> expected;
+  /// By rank: two words for each input of each set, see getHash.
+  std::vector<CUdeviceptr> hashes;
   /// Private: nobody else can make data with a given hash.
   uint64_t hashKey = 0;
 };

@@ -172,20 +172,15 @@ Result<json::Object> OracleServer::prepare(const json::Cursor &request) {
       return forwardFailure(std::move(given));
     seed = *given;
   }
+  std::vector<unsigned> which;
   for (const json::Cursor &item : *items) {
     Result<unsigned> set = checkSet(item.asInteger().value_or(-1));
     if (!set)
       return forwardFailure(std::move(set));
-    if (seed)
-      if (Result<void> done = workload->perturb(*set, *seed + *set); !done)
-        return forwardFailure(std::move(done));
-    if (Result<void> done = workload->poison(*set); !done)
-      return forwardFailure(std::move(done));
+    which.push_back(*set);
   }
-  // Nothing else orders the worker's device work after ours.
-  if (Result<void> done =
-          driver.check(devices.synchronize(), "prepare the buffers");
-      !done)
+  // Waits, because nothing else orders the worker's device work after ours.
+  if (Result<void> done = workload->prepare(which, seed); !done)
     return forwardFailure(std::move(done));
   return json::Object{};
 }

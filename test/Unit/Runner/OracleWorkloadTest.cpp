@@ -95,7 +95,7 @@ protected:
     spec.isExact = isExact;
     Result<void> done = oracle->fill(0, spec);
     ASSERT_TRUE(done) << done.error().message;
-    ASSERT_TRUE(oracle->poison(0));
+    ASSERT_TRUE(oracle->prepare({0}));
   }
   /// What a correct submission does.
   void compute(unsigned ranks = 1) {
@@ -237,7 +237,7 @@ TEST_F(OracleWorkloadTest, PerturbedInputsAreJudgedAnew) {
   // 1/256 of the lines, and there are few: until one is redrawn.
   bool isChanged = false;
   for (uint64_t seed = 1; seed < 100 && !isChanged; ++seed) {
-    ASSERT_TRUE(oracle->perturb(0, seed));
+    ASSERT_TRUE(oracle->prepare({0}, seed));
     isChanged = !std::equal(before.begin(), before.end(), getData("X"));
   }
   ASSERT_TRUE(isChanged);
