@@ -142,6 +142,14 @@ static json::Value toJson(const WorkloadResult &workload) {
   return object;
 }
 
+static json::Value toJson(const std::map<std::string, RequestTime> &requests) {
+  json::Object object;
+  for (const auto &[name, time] : requests)
+    object.set(name, json::Object{{"count", int64_t(time.count)},
+                                  {"seconds", time.seconds}});
+  return object;
+}
+
 json::Value runner::toJson(const Evaluation &evaluation) {
   json::Object device;
   for (const char *name : {"name", "arch", "uuid"})
@@ -165,7 +173,9 @@ json::Value runner::toJson(const Evaluation &evaluation) {
       {"environment", evaluation.environment},
       {"seconds", json::Object{{"compile", evaluation.compileSeconds},
                                {"validate", evaluation.validateSeconds},
-                               {"profile", evaluation.profileSeconds}}},
+                               {"profile", evaluation.profileSeconds},
+                               {"total", evaluation.totalSeconds},
+                               {"requests", ::toJson(evaluation.requests)}}},
   };
   if (speedup && std::isfinite(speedup->interval.low) &&
       std::isfinite(speedup->interval.high))

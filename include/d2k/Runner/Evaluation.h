@@ -9,6 +9,7 @@
 #include "d2k/Runner/Sandbox.h"
 #include "d2k/Runner/Timing.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -71,6 +72,12 @@ struct WorkloadResult {
   std::vector<std::string> notes;
 };
 
+/// How often something was asked of a process, and how long that took.
+struct RequestTime {
+  unsigned count = 0;
+  double seconds = 0;
+};
+
 struct Evaluation {
   std::string task;
   std::string submissionSha256;
@@ -86,6 +93,11 @@ struct Evaluation {
   Isolation isolation;
   json::Object environment;
   double compileSeconds = 0, validateSeconds = 0, profileSeconds = 0;
+  /// From the reading of the submission to the verdict, compiling included.
+  double totalSeconds = 0;
+  /// By process and request: "oracle.prepare", "submission.sample",
+  /// "baseline.start".
+  std::map<std::string, RequestTime> requests;
 
   /// The text \p name of `device`, or "unknown".
   std::string getDeviceText(std::string_view name) const;

@@ -107,6 +107,8 @@ private:
   std::unique_ptr<Session> session;
   std::string reference, baseline, baselineIdentity;
   Evaluation evaluation;
+  std::chrono::steady_clock::time_point start =
+      std::chrono::steady_clock::now();
 };
 
 } // namespace
@@ -388,6 +390,10 @@ Result<Evaluation> Evaluator::run() {
   }
   if (!goesOn)
     return forwardFailure(std::move(goesOn));
+  evaluation.totalSeconds = std::chrono::duration<double>(
+                                std::chrono::steady_clock::now() - start)
+                                .count();
+  evaluation.requests = session->getRequests();
   session->stopAll();
   describeEnvironment();
   if (evaluation.verdict == Verdict::Correct && !options.analyzer.empty()) {

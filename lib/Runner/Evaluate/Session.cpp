@@ -155,10 +155,19 @@ Trouble Session::explainEnd(Side side, const std::string &doing) {
 // Requests
 //===----------------------------------------------------------------------===//
 
+void Session::note(std::string_view process, std::string_view operation,
+                   double seconds) {
+  RequestTime &time =
+      requests[std::string(process) + "." + std::string(operation)];
+  ++time.count;
+  time.seconds += seconds;
+}
+
 Step<json::Value> Session::askOracle(std::string_view operation,
                                      json::Object arguments,
                                      std::chrono::milliseconds timeout) {
   Reply reply = oracle->request(operation, std::move(arguments), timeout);
+  note("oracle", operation, reply.seconds);
   switch (reply.status) {
   case Reply::Status::Ok:
     return std::move(reply.value);
@@ -185,6 +194,7 @@ Step<json::Value> Session::askWorker(Side side, std::string_view operation,
                                      double *seconds) {
   Reply reply =
       workers[size_t(side)]->request(operation, std::move(arguments), timeout);
+  note(getSideName(side), operation, reply.seconds);
   if (seconds)
     *seconds = reply.seconds;
   switch (reply.status) {
@@ -261,6 +271,7 @@ Step<void> Session::startWorker(Side side) {
                                {{"devices", makeDeviceList(options.devices)},
                                 {"counters", options.profile && !isTrusted}},
                                120s);
+  note(getSideName(side), "hello", hello.seconds);
   if (!hello.isOk()) {
     ChildEnd end = child->getEnd();
     if (hello.status == Reply::Status::Refused)

@@ -88,11 +88,18 @@ public:
                               const std::string &doing,
                               double *seconds = nullptr);
 
+  /// What was asked so far.
+  const std::map<std::string, RequestTime> &getRequests() const {
+    return requests;
+  }
+
   const Isolation &getIsolation() const { return isolation; }
   /// Why the worker could not trace activities; empty when it can.
   const std::string &getTracingProblem() const { return tracingProblem; }
 
 private:
+  void note(std::string_view process, std::string_view operation,
+            double seconds);
   Step<void> confine(Child &child);
   Trouble explainEnd(Side side, const std::string &doing);
   SandboxConfig makeSandbox(Side side) const;
@@ -105,6 +112,7 @@ private:
   json::Array devices;
   Isolation isolation;
   std::string tracingProblem;
+  std::map<std::string, RequestTime> requests;
 };
 
 } // namespace d2k::runner

@@ -27,6 +27,14 @@ for workload in result["workloads"]:
     ]
     product *= workload["speedup"]
 assert math.isclose(result["speedup"], math.sqrt(product), rel_tol=1e-9)
-assert result["seconds"]["compile"] > 0
+seconds = result["seconds"]
+assert 0 < seconds["compile"] < seconds["total"]
+# Both workloads: five trials each, of which one is called twice.
+requests = seconds["requests"]
+assert requests["oracle.judge"]["count"] >= 10
+assert requests["submission.call"]["count"] == 12
+assert requests["submission.sample"]["count"] == requests["baseline.sample"]["count"]
+spent = sum(request["seconds"] for request in requests.values())
+assert 0 < spent < seconds["total"]
 for wall in ("method", "process_namespace", "system_call_filter"):
     assert wall in result["isolation"]
