@@ -31,7 +31,8 @@ struct Buffer {
   /// Negative: of all sets.
   int64_t set = 0;
   std::string tensor;
-  CUdeviceptr address = 0;
+  /// By the rank that looks; 0 for ranks that have no use for it.
+  std::vector<CUdeviceptr> addresses;
   uint64_t bytes = 0;
 };
 
@@ -52,7 +53,10 @@ public:
 
 private:
   Result<void> openBuffers(const json::Cursor &list);
-  Result<CUdeviceptr> openHandle(unsigned rank, const std::string &handle);
+  /// The allocation in the context of the rank \p viewer.
+  Result<CUdeviceptr> openHandle(unsigned viewer, const std::string &handle);
+  /// Ranks other than its own reach a buffer of that name.
+  bool isShared(std::string_view tensor) const;
   void closeBuffers();
   const Buffer *findBuffer(unsigned rank, unsigned set,
                            std::string_view name) const;
@@ -70,7 +74,7 @@ private:
   Entry entry = nullptr;
   const char *(*identity)() = nullptr;
   std::optional<task::Task> task;
-  /// Opened handles by rank and text; closed with the workload.
+  /// Opened handles by viewer and text; closed with the workload.
   std::map<std::pair<unsigned, std::string>, CUdeviceptr> handles;
   std::vector<Buffer> buffers;
   /// By set, then rank.
@@ -125,15 +129,22 @@ Result<json::Object> WorkerServer::load(const json::Cursor &request) {
   return json::Object{};
 }
 
-Result<CUdeviceptr> WorkerServer::openHandle(unsigned rank,
+bool WorkerServer::isShared(std::string_view name) const {
+  if (name == task::kScratchName || name == task::kSignalsName)
+    return true;
+  const task::Tensor *tensor = task->findTensor(name);
+  return tensor && tensor->hasPeers;
+}
+
+Result<CUdeviceptr> WorkerServer::openHandle(unsigned viewer,
                                              const std::string &text) {
-  auto [found, isNew] = handles.try_emplace({rank, text}, 0);
+  auto [found, isNew] = handles.try_emplace({viewer, text}, 0);
   if (!isNew)
     return found->second;
   CUipcMemHandle handle;
   if (!fromHex(text, handle.reserved, sizeof(handle.reserved)))
     return fail(FailureKind::Internal, "a memory handle is ill-formed");
-  driver.cuCtxSetCurrent(devices.getRanks()[rank].context);
+  driver.cuCtxSetCurrent(devices.getRanks()[viewer].context);
   if (Result<void> done = driver.check(
           driver.cuIpcOpenMemHandle(&found->second, handle,
                                     CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
@@ -173,8 +184,18 @@ Result<void> WorkerServer::openBuffers(const json::Cursor &list) {
     Result<CUdeviceptr> base = openHandle(unsigned(*rank), *handle);
     if (!base)
       return forwardFailure(std::move(base));
-    buffers.push_back(
-        {unsigned(*rank), *set, *tensor, *base + *offset, *bytes});
+    Buffer buffer{unsigned(*rank), *set, *tensor, {}, *bytes};
+    buffer.addresses.resize(devices.getRanks().size());
+    buffer.addresses[*rank] = *base + *offset;
+    for (unsigned viewer = 0; viewer < buffer.addresses.size(); ++viewer) {
+      if (viewer == *rank || !isShared(*tensor))
+        continue;
+      // A mapping of its own where the driver gives one; else that of the
+      // owner, which peer access covers.
+      Result<CUdeviceptr> view = openHandle(viewer, *handle);
+      buffer.addresses[viewer] = view.value_or(*base) + *offset;
+    }
+    buffers.push_back(std::move(buffer));
   }
   return {};
 }
@@ -216,14 +237,21 @@ Result<json::Object> WorkerServer::open(const json::Cursor &request) {
   if (const task::Axis *axis = task->findMachineAxis())
     machine[axis->name] = int64_t(devices.getRanks().size());
   for (unsigned set = 0; set < *sets; ++set) {
-    Result<std::vector<task::ArgumentBlock>> blocks = task::packArguments(
-        *task, *workload, machine, [&](unsigned rank, std::string_view name) {
-          const Buffer *buffer = findBuffer(rank, set, name);
-          return buffer ? uint64_t(buffer->address) : uint64_t(0);
-        });
-    if (!blocks)
-      return forwardFailure(std::move(blocks));
-    arguments.push_back(std::move(*blocks));
+    std::vector<task::ArgumentBlock> ofRanks;
+    for (unsigned viewer = 0; viewer < devices.getRanks().size(); ++viewer) {
+      Result<std::vector<task::ArgumentBlock>> blocks = task::packArguments(
+          *task, *workload, machine, [&](unsigned rank, std::string_view name) {
+            const Buffer *buffer = findBuffer(rank, set, name);
+            // A rank whose structure is not wanted here sees its own.
+            return buffer ? uint64_t(buffer->addresses[isShared(name) ? viewer
+                                                                      : rank])
+                          : uint64_t(0);
+          });
+      if (!blocks)
+        return forwardFailure(std::move(blocks));
+      ofRanks.push_back(std::move((*blocks)[viewer]));
+    }
+    arguments.push_back(std::move(ofRanks));
   }
   if (tracing)
     if (Result<void> done = makeSampler(); !done)
@@ -261,7 +289,8 @@ int WorkerServer::callRank(unsigned rank, unsigned set) const {
   const Buffer *workspace = findBuffer(rank, set, task::kWorkspaceName);
   return entry(
       arguments[set][rank].getData(),
-      workspace ? reinterpret_cast<void *>(workspace->address) : nullptr,
+      workspace ? reinterpret_cast<void *>(workspace->addresses[rank])
+                : nullptr,
       workspace ? workspace->bytes : 0, devices.getRanks()[rank].stream);
 }
 
