@@ -1,10 +1,10 @@
-# Evaluates the naive kernel again and again while processes of the evaluation
+# Evaluates a correct kernel again and again while processes of the evaluation
 # are killed: the oracle and the workers must be replaced and the verdict stays
 # correct; when d2k-run itself is killed, nothing may stay behind.
 #
-# usage: kill_processes.py ROUNDS LONGEST D2K_RUN EVAL-ARGUMENT...
-# LONGEST: seconds after which a process is killed at the latest.
+# The last line is `N passed, N failed`, one before it says what was killed.
 
+import argparse
 import json
 import os
 import random
@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 
@@ -46,17 +47,37 @@ def findDescendants(root):
     return found
 
 
-def runRound(number, longest, command, choice):
-    """Returns what was killed and whether all went as it must."""
+def isAlive(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as stream:
+            return stream.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def waitForEnd(pids):
+    """Those of them that are still there after 20 s."""
+    deadline = time.monotonic() + 20
+    while True:
+        pids = [pid for pid in pids if isAlive(pid)]
+        if not pids or time.monotonic() > deadline:
+            return pids
+        time.sleep(0.05)
+
+
+def runRound(number, longest, command, environment, choice):
+    """Returns the victim's name, how many were killed, and what went wrong."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "result.json")
         process = subprocess.Popen(
             command + ["--json", path, "--quiet"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
+            env=environment,
         )
         victim = "d2k-run" if number % 4 == 3 else "d2k-worker"
         killed = 0
+        descendants = []
         # At most two: a third loss of one workload counts as its own doing.
         for _ in range(1 if victim == "d2k-run" else choice.randint(1, 2)):
             time.sleep(choice.uniform(0.05, longest))
@@ -74,45 +95,109 @@ def runRound(number, longest, command, choice):
                 except ProcessLookupError:
                     pass
         error = process.communicate(timeout=300)[1].decode()
-        what = "%d x %s" % (killed, victim)
         if victim == "d2k-run" and killed:
-            deadline = time.monotonic() + 20
-            left = [pid for pid, name in descendants]
-            while time.monotonic() < deadline:
-                left = [pid for pid in left if isAlive(pid)]
-                if not left:
-                    return what, True, ""
-                time.sleep(0.05)
-            return what, False, "left behind: %s" % left
+            left = waitForEnd([pid for pid, name in descendants])
+            return victim, killed, "left behind: %s" % left if left else ""
         if not os.path.exists(path):
-            return what, False, error[-500:]
+            return victim, killed, "no result: " + error[-500:]
         with open(path) as stream:
             result = json.load(stream)
-        return what, result["verdict"] == "correct", result["reason"]
+        if result["verdict"] == "correct":
+            return victim, killed, ""
+        return victim, killed, "%s: %s" % (result["verdict"], result["reason"])
 
 
-def isAlive(pid):
-    try:
-        with open("/proc/%d/stat" % pid) as stream:
-            return stream.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+class Totals:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.begun = self.passed = self.failed = 0
+        self.killed = {"d2k-run": 0, "d2k-worker": 0}
+
+
+def runStream(stream, options, totals, start):
+    choice = random.Random(options.seed * 1000 + stream)
+    command = list(options.command)
+    environment = dict(os.environ)
+    folder = None
+    if options.devices:
+        command += ["--devices", str(stream % options.devices)]
+    if options.streams > max(options.devices, 1):
+        # The lock that keeps evaluations of one device apart is in the cache.
+        folder = tempfile.TemporaryDirectory()
+        environment["D2K_CACHE"] = folder.name
+    while True:
+        with totals.lock:
+            number = totals.begun
+            late = time.monotonic() - start > options.seconds
+            if number >= options.rounds or late:
+                return
+            totals.begun += 1
+        begun = time.monotonic()
+        try:
+            victim, killed, wrong = runRound(
+                number, options.longest, command, environment, choice
+            )
+        except subprocess.TimeoutExpired:
+            victim, killed, wrong = "d2k-run", 0, "no end within 300 s"
+        with totals.lock:
+            totals.killed[victim] += killed
+            totals.failed += bool(wrong)
+            totals.passed += not wrong
+            print(
+                "%s round %d, %.1f s, killed %d x %s%s"
+                % (
+                    "FAIL" if wrong else "ok  ",
+                    number,
+                    time.monotonic() - begun,
+                    killed,
+                    victim,
+                    ": " + wrong if wrong else "",
+                ),
+                flush=True,
+            )
 
 
 def main():
-    rounds = int(sys.argv[1])
-    choice = random.Random(1)
-    failed = 0
-    for number in range(rounds):
-        what, good, reason = runRound(number, float(sys.argv[2]), sys.argv[3:], choice)
-        failed += not good
-        print(
-            "%s round %d, killed %s%s"
-            % ("ok  " if good else "FAIL", number, what, reason and ": " + reason),
-            flush=True,
+    parser = argparse.ArgumentParser(description="Kills processes of evaluations.")
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument(
+        "--longest",
+        type=float,
+        required=True,
+        help="seconds after which a process is killed at the latest",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=1e9, help="begin no round after these"
+    )
+    parser.add_argument("--streams", type=int, default=1, help="rounds at once")
+    parser.add_argument(
+        "--devices", type=int, default=0, help="give each stream one of these"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    if options.command[:1] == ["--"]:
+        options.command = options.command[1:]
+    totals = Totals()
+    start = time.monotonic()
+    streams = [
+        threading.Thread(target=runStream, args=(i, options, totals, start))
+        for i in range(options.streams)
+    ]
+    for stream in streams:
+        stream.start()
+    for stream in streams:
+        stream.join()
+    print(
+        "killed %d x d2k-worker and %d x d2k-run in %.0f s"
+        % (
+            totals.killed["d2k-worker"],
+            totals.killed["d2k-run"],
+            time.monotonic() - start,
         )
-    print("%d passed, %d failed" % (rounds - failed, failed))
-    return 1 if failed else 0
+    )
+    print("%d passed, %d failed" % (totals.passed, totals.failed))
+    return 1 if totals.failed else 0
 
 
 if __name__ == "__main__":
