@@ -12,8 +12,10 @@ using namespace d2k::runner;
 static constexpr auto kPartTimeout = std::chrono::minutes(5);
 
 /// The object that `d2k-worker selftest` prints.
+/// Adds what it took to \p seconds, under the part's name.
 static Result<json::Value> runPart(const SelfTestConfig &config,
-                                   const std::vector<std::string> &arguments) {
+                                   const std::vector<std::string> &arguments,
+                                   json::Object &seconds) {
   Command command;
   command.argv = {config.worker, "selftest"};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
@@ -21,11 +23,54 @@ static Result<json::Value> runPart(const SelfTestConfig &config,
   Result<CommandResult> ended = runCommand(command);
   if (!ended)
     return forwardFailure(std::move(ended));
+  const json::Value *before = seconds.find(arguments.front());
+  seconds.set(arguments.front(),
+              ended->seconds + (before ? *before->getAsNumber() : 0));
   if (!ended->succeeded())
     return fail(FailureKind::Environment,
                 "the part '" + arguments.front() + "' of the self-test: " +
                     ended->describeEnd() + ": " + ended->error.substr(0, 2000));
   return json::parse(ended->output, "the part '" + arguments.front() + "'");
+}
+
+/// Durations by ncu beside \p medians, the figures of that part.
+static void compareWithNcu(const SelfTestConfig &config,
+                           const json::Value &medians, SelfTestReport &report) {
+  if (findProgram("ncu").empty()) {
+    report.checks.push_back({"ncu",
+                             "not found: clock A is not compared with ncu", "",
+                             std::nullopt});
+    return;
+  }
+  Command command;
+  command.argv = {"ncu",
+                  "--csv",
+                  "--cache-control",
+                  "none",
+                  "--clock-control",
+                  "none",
+                  "--print-units",
+                  "base",
+                  "--metrics",
+                  "gpu__time_duration.sum,dram__bytes_read.sum",
+                  config.worker,
+                  "selftest",
+                  "plain"};
+  command.timeout = kPartTimeout;
+  Result<CommandResult> ended = runCommand(command);
+  if (!ended || !ended->succeeded() || medians.isNull()) {
+    report.checks.push_back(
+        {"ncu",
+         "does not run here: " + (!ended ? ended.error().message
+                                         : ended->describeEnd() + ": " +
+                                               ended->output.substr(0, 1000)),
+         "", std::nullopt});
+    return;
+  }
+  const json::Value *counters = report.figures.find("counters");
+  for (SelfTestCheck &check :
+       judgeNcu(ended->output, medians, counters ? *counters : json::Value()))
+    report.checks.push_back(std::move(check));
 }
 
 Result<SelfTestReport> runner::runGpuSelfTest(const SelfTestConfig &config) {
@@ -34,8 +79,9 @@ Result<SelfTestReport> runner::runGpuSelfTest(const SelfTestConfig &config) {
       config.progress(sentence);
   };
   SelfTestReport report;
+  json::Object seconds;
   say("looking at the machine");
-  Result<json::Value> machine = runPart(config, {"machine"});
+  Result<json::Value> machine = runPart(config, {"machine"}, seconds);
   if (!machine)
     return forwardFailure(std::move(machine));
   report.figures.append("machine", std::move(*machine));
@@ -59,7 +105,7 @@ Result<SelfTestReport> runner::runGpuSelfTest(const SelfTestConfig &config) {
   for (const Part &part : parts) {
     say(part.progress);
     const std::string &name = part.arguments.front();
-    Result<json::Value> figures = runPart(config, part.arguments);
+    Result<json::Value> figures = runPart(config, part.arguments, seconds);
     if (!figures) {
       report.checks.push_back({name, figures.error().message, "runs", false});
       continue;
@@ -73,7 +119,7 @@ Result<SelfTestReport> runner::runGpuSelfTest(const SelfTestConfig &config) {
   std::vector<json::Value> medians;
   json::Array all;
   for (unsigned i = 0; i != config.processes; ++i) {
-    Result<json::Value> figures = runPart(config, {"medians"});
+    Result<json::Value> figures = runPart(config, {"medians"}, seconds);
     if (!figures) {
       report.checks.push_back(
           {"medians", figures.error().message, "runs", false});
@@ -86,41 +132,9 @@ Result<SelfTestReport> runner::runGpuSelfTest(const SelfTestConfig &config) {
     report.checks.push_back(std::move(check));
   report.figures.append("medians", std::move(all));
 
-  if (findProgram("ncu").empty()) {
-    report.checks.push_back({"ncu",
-                             "not found: clock A is not compared with ncu", "",
-                             std::nullopt});
-    return report;
-  }
   say("comparing with ncu");
-  Command command;
-  command.argv = {"ncu",
-                  "--csv",
-                  "--cache-control",
-                  "none",
-                  "--clock-control",
-                  "none",
-                  "--print-units",
-                  "base",
-                  "--metrics",
-                  "gpu__time_duration.sum,dram__bytes_read.sum",
-                  config.worker,
-                  "selftest",
-                  "plain"};
-  command.timeout = kPartTimeout;
-  Result<CommandResult> ended = runCommand(command);
-  if (!ended || !ended->succeeded() || medians.empty()) {
-    report.checks.push_back(
-        {"ncu",
-         "does not run here: " + (!ended ? ended.error().message
-                                         : ended->describeEnd() + ": " +
-                                               ended->output.substr(0, 1000)),
-         "", std::nullopt});
-    return report;
-  }
-  const json::Value *counters = report.figures.find("counters");
-  for (SelfTestCheck &check : judgeNcu(ended->output, medians.front(),
-                                       counters ? *counters : json::Value()))
-    report.checks.push_back(std::move(check));
+  compareWithNcu(config, medians.empty() ? json::Value() : medians.front(),
+                 report);
+  report.figures.append("seconds", std::move(seconds));
   return report;
 }
