@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// tmem_accumulator: the matrix unit sums into tensor memory that the kernel
+// allocates, reads back and frees.
+
+#include "Engine/Detector.h"
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+
+/// Columns of one unit that machine code allocates.
+static constexpr int64_t kUnitColumns = 32;
+
+/// Columns that the allocation `op` takes, when constant.
+static std::optional<int64_t> getColumns(Detector &detector, OpId op) {
+  const KernelIndex &index = detector.getIndex();
+  auto constant = [&](mlir::Value value) {
+    return detector.getConstants().get(index.getId(value));
+  };
+  if (auto alloc = llvm::dyn_cast<kern::TmemAllocOp>(index.getOp(op))) {
+    if (std::optional<uint64_t> columns = constant(alloc.getColumns()))
+      return int64_t(*columns);
+    return std::nullopt;
+  }
+  auto state = llvm::dyn_cast<kern::TmemStateOp>(index.getOp(op));
+  if (!state || state.getInputs().empty())
+    return std::nullopt;
+  if (std::optional<uint64_t> units = constant(state.getInputs()[0]))
+    return kUnitColumns * int64_t(*units);
+  return std::nullopt;
+}
+
+namespace {
+/// What the kernel does with its tensor memory beside multiplying.
+struct TensorMemoryUse {
+  llvm::SmallVector<OpId, 4> loads;
+  llvm::SmallVector<OpId, 2> releases;
+  /// Roots of what is released, all of them when it is not known which.
+  llvm::SmallVector<RootId, 2> released;
+  bool releasesAny = false;
+};
+} // namespace
+
+static TensorMemoryUse findUse(Detector &detector) {
+  TensorMemoryUse use;
+  const KernelIndex &index = detector.getIndex();
+  for (OpId id = 0; id < index.getNumOps(); ++id) {
+    if (!detector.getConstants().mayRun(id))
+      continue;
+    mlir::Operation *op = index.getOp(id);
+    if (llvm::isa<kern::TmemLoadOp>(op)) {
+      use.loads.push_back(id);
+    } else if (auto dealloc = llvm::dyn_cast<kern::TmemDeallocOp>(op)) {
+      use.releases.push_back(id);
+      llvm::append_range(use.released, detector.getMemory().getRoots(
+                                           index.getId(dealloc.getAddress())));
+    } else if (auto state = llvm::dyn_cast<kern::TmemStateOp>(op);
+               state && state.getAction() == "release") {
+      // The mask is computed from the address.
+      use.releases.push_back(id);
+      use.releasesAny = true;
+    }
+  }
+  return use;
+}
+
+static bool shareRoot(llvm::ArrayRef<RootId> a, llvm::ArrayRef<RootId> b) {
+  return llvm::any_of(a, [&](RootId id) { return llvm::is_contained(b, id); });
+}
+
+/// Whether the accumulator in `roots` is allocated, read back and freed.
+static Judgement judgeLife(Detector &detector, llvm::ArrayRef<RootId> roots,
+                           const TensorMemoryUse &use) {
+  const MemoryRoots &memory = detector.getMemory();
+  bool allocated = !roots.empty() && llvm::all_of(roots, [&](RootId root) {
+    return memory.getRoot(root).kind == Root::Kind::TensorMemory;
+  });
+  if (!allocated)
+    return Judgement::undecided(
+        "sums into tensor memory whose allocation was not found",
+        "an accumulator address that comes from tcgen05.alloc");
+  bool isRead = llvm::any_of(use.loads, [&](OpId load) {
+    return llvm::any_of(memory.getAccessesOf(load), [&](const AccessInfo &at) {
+      return shareRoot(at.roots, roots);
+    });
+  });
+  if (!isRead)
+    return Judgement::nearMiss(
+        "sums into tensor memory that no tcgen05.ld reads back");
+  if (use.releasesAny || shareRoot(use.released, roots))
+    return Judgement::proved();
+  if (use.releases.empty())
+    return Judgement::nearMiss(
+        "sums into tensor memory that is never freed: the next block of the "
+        "multiprocessor waits for it");
+  return Judgement::undecided(
+      "sums into tensor memory, and what " + detector.describe(use.releases) +
+          " frees may be another allocation",
+      "the address that tcgen05.alloc gave as operand of tcgen05.dealloc",
+      use.releases);
+}
+
+static void detect(Detector &detector) {
+  std::optional<TensorMemoryUse> use;
+  detector.forEach<kern::TmemMmaOp>([&](OpId id, kern::TmemMmaOp op) {
+    if (!use)
+      use = findUse(detector);
+    const Provenance &provenance = detector.getProvenance();
+    llvm::ArrayRef<RootId> roots;
+    if (!op.getAcc().empty())
+      roots = detector.getMemory().getRoots(
+          detector.getIndex().getId(op.getAcc()[0]));
+    Judgement judgement =
+        detector.judgeRuns(id)
+            .then([&] {
+              auto [a, b] = provenance.getProductOperands(id);
+              if (!a.empty() && !b.empty())
+                return Judgement::proved();
+              if (provenance.areProductOperandsUnknown(id))
+                return Judgement::undecided(
+                    "multiplies what may be no input",
+                    "addresses whose origin can be followed");
+              return Judgement::nearMiss("multiplies no input data");
+            })
+            .then([&] { return judgeLife(detector, roots, *use); })
+            .then([&] {
+              return detector.judgeReach(provenance.getProductReach(id),
+                                         "its result");
+            })
+            .then([&] { return detector.judgeSoleWay(ProductClass::Tcgen05); });
+    AttributeMap attributes;
+    std::optional<int64_t> columns;
+    for (RootId root : roots) {
+      std::optional<int64_t> here =
+          getColumns(detector, detector.getMemory().getRoot(root).number);
+      // Machine code tries to allocate in several places.
+      if (!here || (columns && columns != here)) {
+        columns.reset();
+        break;
+      }
+      columns = here;
+    }
+    if (columns)
+      attributes["columns"] = *columns;
+    detector.conclude(judgement, std::move(attributes), id);
+  });
+}
+
+namespace d2k::properties {
+Property makeTmemAccumulator() {
+  PropertyInfo info;
+  info.id = "tmem_accumulator";
+  info.group = 'B';
+  info.summary = "accumulators live in tensor memory that the kernel "
+                 "allocates, that the matrix unit writes, and that is read "
+                 "back on the way to the output and freed";
+  info.attributes = {
+      {"columns", AttrType::Integer, {}, "allocated columns of 32 bits"},
+      {"stages",
+       AttrType::Integer,
+       {},
+       "accumulators used in turn; not known when the address of one does not "
+       "step through a ring that can be followed"}};
+  info.decidingTiers = {Tier::Ptx, Tier::Sass};
+  info.detectorTiers = {Tier::Ptx, Tier::Sass};
+  return {info, detect};
+}
+} // namespace d2k::properties
