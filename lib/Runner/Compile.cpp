@@ -76,6 +76,11 @@ Compiler::makeCommand(const CompileRequest &request) const {
                                       "-no-compress",
                                       "-Xcompiler",
                                       "-fPIC"};
+  if (!request.keepFolder.empty())
+    for (const std::string &flag :
+         {std::string("-Xptxas=-v"), std::string("--keep"),
+          "--keep-dir=" + request.keepFolder})
+      command.push_back(flag);
   for (const std::string &folder : request.includeFolders)
     command.push_back("-I" + folder);
   command.insert(command.end(), request.sources.begin(), request.sources.end());

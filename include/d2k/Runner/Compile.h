@@ -28,6 +28,9 @@ struct CompileRequest {
   std::string arch;
   /// The file to make.
   std::string output;
+  /// Where the PTX of each source is left; the compiler then also says what
+  /// each kernel uses. Empty: neither.
+  std::string keepFolder;
   /// Compile inside these walls; for sources that are not ours, which could
   /// otherwise include any file. `output` must be below a writable folder.
   std::optional<SandboxConfig> sandbox;

@@ -34,6 +34,9 @@ struct EvaluateOptions {
   bool requireIsolation = false;
   /// Measure counters and keep the profile.
   bool profile = false;
+  /// Judge what is computed and time nothing: a submission can then be Correct
+  /// without a speedup.
+  bool onlyValidate = false;
   /// Folder for the images of the modules that ran; empty: not kept.
   std::string evidenceFolder;
   /// GPU time for each workload.
@@ -52,6 +55,10 @@ struct EvaluateOptions {
 /// read, and with kind Environment when the harness or the machine does not
 /// work; what the submission does wrong is a verdict.
 Result<Evaluation> evaluate(const EvaluateOptions &options);
+
+/// What the driver says about the devices of \p options, one object each. Fails
+/// with kind Environment when there are none.
+Result<json::Array> queryDevices(const EvaluateOptions &options);
 
 } // namespace d2k::runner
 

@@ -8,8 +8,7 @@
 #include "Evaluate/Session.h"
 #include "Evaluate/WorkloadRun.h"
 
-#include "d2k/Runner/CodeRules.h"
-#include "d2k/Runner/Compile.h"
+#include "d2k/Runner/CompileSubmission.h"
 #include "d2k/Support/Files.h"
 #include "d2k/Support/Version.h"
 #include "d2k/Task/EntryHeader.h"
@@ -80,7 +79,7 @@ private:
   Result<void> chooseWorkloads();
   Result<void> makeFolders();
   /// False when there is a verdict already.
-  Result<bool> checkCode();
+  bool checkCode();
   Result<bool> compileSubmission();
   Result<void> compileOurs();
   Result<void> startProcesses();
@@ -167,82 +166,41 @@ Result<void> Evaluator::makeFolders() {
   if (!made)
     return forwardFailure(std::move(made));
   work.emplace(std::move(*made));
-  for (const char *name :
-       {"source", "include", "harness/d2k/Task", "output", "scratch"}) {
+  for (const char *name : {"harness/d2k/Task", "scratch"}) {
     std::error_code error;
     std::filesystem::create_directories(inWork(name), error);
     if (error)
       return fail(FailureKind::Environment,
                   inWork(name) + ": cannot be made: " + error.message());
   }
-  if (Result<void> done = submission.write(inWork("source")); !done)
-    return done;
-  if (Result<void> done = writeFile(inWork("harness/d2k/Task/Reference.h"),
-                                    embedded::referenceHeader);
+  if (Result<void> done = layOutSubmission(submission, task, work->getPath());
       !done)
     return done;
-  return writeFile(inWork("include/" + task::getEntryName(task) + ".h"),
-                   task::generateEntryHeader(task));
+  return writeFile(inWork("harness/d2k/Task/Reference.h"),
+                   embedded::referenceHeader);
 }
 
-Result<bool> Evaluator::checkCode() {
+bool Evaluator::checkCode() {
   report("checking the source");
-  std::vector<CodeFault> faults = checkSource(submission, task.name);
-  if (faults.empty())
-    return true;
-  evaluation.verdict = Verdict::Exploit;
-  for (const CodeFault &fault : faults)
-    evaluation.reason +=
-        (evaluation.reason.empty() ? "" : "\n") + fault.toString();
-  return false;
+  CompiledSubmission checked = checkSubmission(submission, task);
+  evaluation.verdict = checked.verdict;
+  evaluation.reason = std::move(checked.reason);
+  return evaluation.verdict == Verdict::Correct;
 }
 
 Result<bool> Evaluator::compileSubmission() {
   report("compiling");
-  CompileRequest request;
-  for (const SourceFile &file : submission.files)
-    if (file.isUnit())
-      request.sources.push_back(joinPath(inWork("source"), file.path));
-  request.includeFolders = {inWork("include"), inWork("source")};
-  request.arch = evaluation.getDeviceText("arch");
-  request.output = inWork("output/submission.so");
-  SandboxConfig sandbox;
-  sandbox.devices = false;
-  sandbox.readOnly = {
-      inWork("source"), inWork("include"), compiler->getToolkitFolder(),
-      std::filesystem::path(compiler->getPath()).parent_path().string()};
-  sandbox.writable = {inWork("output")};
-  for (const char *folder : {"tasks", "rubrics", "guidance"})
-    sandbox.hidden.push_back(joinPath(options.dataRoot, folder));
-  request.sandbox = std::move(sandbox);
-  Result<CompileOutcome> outcome = compiler->compile(request);
-  for (unsigned attempt = 1;
-       outcome && outcome->wasKilled && attempt < kMostLosses; ++attempt)
-    outcome = compiler->compile(request);
-  if (!outcome)
-    return forwardFailure(std::move(outcome));
-  evaluation.compileSeconds = outcome->seconds;
-  if (!outcome->succeeded) {
-    evaluation.verdict = Verdict::CompileError;
-    evaluation.reason = outcome->diagnostics;
-    // Where the files were for the compiler is nobody's business.
-    std::string folder = inWork("source") + "/";
-    for (size_t at = 0;
-         (at = evaluation.reason.find(folder, at)) != std::string::npos;)
-      evaluation.reason.erase(at, folder.size());
-    return false;
-  }
-  Result<std::vector<CodeFault>> faults = checkImports(request.output);
-  if (!faults)
-    return forwardFailure(std::move(faults));
-  for (const CodeFault &fault : *faults) {
-    evaluation.verdict = Verdict::Exploit;
-    evaluation.reason +=
-        (evaluation.reason.empty() ? "" : "\n") + fault.toString();
-  }
+  Result<CompiledSubmission> compiled = runner::compileSubmission(
+      *compiler, submission, task, work->getPath(), options.dataRoot,
+      evaluation.getDeviceText("arch"));
+  if (!compiled)
+    return forwardFailure(std::move(compiled));
+  evaluation.compileSeconds = compiled->seconds;
+  evaluation.verdict = compiled->verdict;
+  evaluation.reason = std::move(compiled->reason);
   session->setLibrary(Side::Submission,
-                      {request.output, task::getEntryName(task)});
-  return faults->empty();
+                      {compiled->library, task::getEntryName(task)});
+  return evaluation.verdict == Verdict::Correct;
 }
 
 Result<void> Evaluator::compileOurs() {
@@ -375,21 +333,20 @@ Result<Evaluation> Evaluator::run() {
   if (Result<void> done = startProcesses(); !done)
     return forwardFailure(std::move(done));
 
-  Result<bool> goesOn = checkCode();
-  if (goesOn && *goesOn) {
+  if (checkCode()) {
     std::future<Result<void>> ours =
         std::async(std::launch::async, [this] { return compileOurs(); });
-    goesOn = compileSubmission();
+    Result<bool> goesOn = compileSubmission();
     Result<void> compiled = ours.get();
-    if (goesOn && *goesOn) {
+    if (!goesOn)
+      return forwardFailure(std::move(goesOn));
+    if (*goesOn) {
       if (!compiled)
         return forwardFailure(std::move(compiled));
       if (Result<void> done = runWorkloads(); !done)
         return forwardFailure(std::move(done));
     }
   }
-  if (!goesOn)
-    return forwardFailure(std::move(goesOn));
   evaluation.totalSeconds = std::chrono::duration<double>(
                                 std::chrono::steady_clock::now() - start)
                                 .count();
@@ -401,6 +358,15 @@ Result<Evaluation> Evaluator::run() {
     scoreImplementation(options, task.name, evaluation);
   }
   return std::move(evaluation);
+}
+
+Result<json::Array> runner::queryDevices(const EvaluateOptions &options) {
+  Result<Compiler> compiler = Compiler::create(options.worker);
+  std::string folder = compiler ? compiler->getLibraryFolder() : "";
+  Session session(options, folder, "");
+  if (Step<void> started = session.startOracle(); !started)
+    return tl::unexpected<Failure>(getFailure(started.error()));
+  return session.getDevices();
 }
 
 Result<Evaluation> runner::evaluate(const EvaluateOptions &options) {

@@ -53,7 +53,7 @@ Step<void> WorkloadRun::runSteps() {
     return done;
   Step<void> judged = runTrials();
   validateSeconds = secondsSince(start);
-  if (!judged)
+  if (!judged || options.onlyValidate)
     return judged;
 
   start = Clock::now();
