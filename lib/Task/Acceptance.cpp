@@ -63,10 +63,17 @@ Result<AcceptanceSpec> d2k::task::getAcceptance(const Task &task,
   const Tolerance &tolerance = task.tolerance.at(output.name);
   if (tolerance.name == "quantised_groups")
     return readQuantisedGroups(task, tolerance);
+  AcceptanceSpec spec;
+  if (tolerance.name == "reference") {
+    if (const json::Object *object = tolerance.parameters.getAsObject();
+        object && !object->empty())
+      return failRule(tolerance, "has no parameters");
+    spec.kind = AcceptanceKind::Reference;
+    return spec;
+  }
   if (tolerance.name != "power_of_two_ceiling")
     return fail(FailureKind::Input,
                 "there is no acceptance rule \"" + tolerance.name + "\"");
-  AcceptanceSpec spec;
   Result<double> nearness = getNumber(tolerance, "nearness", 0, 0.25);
   if (!nearness)
     return forwardFailure(std::move(nearness));

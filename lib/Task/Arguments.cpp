@@ -116,14 +116,10 @@ Result<ArgumentBlock> ArgumentPacker::pack(unsigned rank) {
       return forwardFailure(std::move(done));
   if (task.hasPrepare()) {
     append(lookup(rank, kPreparedName), 8);
-    int64_t constants = 0;
-    for (const Tensor &input : task.inputs) {
-      Result<int64_t> size = task.getByteSize(input, axes);
-      if (!size)
-        return forwardFailure(std::move(size));
-      constants += input.isConstant ? *size : 0;
-    }
-    append(uint64_t(double(constants) * kPrepareCap), 8);
+    Result<int64_t> bytes = task.getPreparedBytes(axes);
+    if (!bytes)
+      return forwardFailure(std::move(bytes));
+    append(uint64_t(*bytes), 8);
   }
   // The structure's size is a multiple of its strictest alignment.
   block.bytes.resize((block.bytes.size() + 7) / 8 * 8);

@@ -16,6 +16,7 @@ const std::vector<Generator> &d2k::task::getGenerators() {
       {"row_outlier", DrawKind::RowOutlier, {"std", "value"}},
       {"scaled_rows", DrawKind::ScaledRows, {"std", "low", "high"}},
       {"outlier_columns", DrawKind::OutlierColumns, {"std", "every", "factor"}},
+      {"powers_of_two", DrawKind::PowersOfTwo, {"low", "high"}},
   };
   return generators;
 }
@@ -63,7 +64,8 @@ static Result<void> readParameters(const Generator &generator,
     return failInput("\"std\" of " + name + " is not above 0");
   if (spec.every < 1)
     return failInput("\"every\" of " + name + " is below 1");
-  if (spec.kind == DrawKind::ScaledRows &&
+  if ((spec.kind == DrawKind::ScaledRows ||
+       spec.kind == DrawKind::PowersOfTwo) &&
       (spec.low > spec.high || spec.low < -1000 || spec.high > 1000))
     return failInput("\"low\" and \"high\" of " + name +
                      " are no rising range of exponents");
@@ -109,6 +111,8 @@ Result<DrawSpec> d2k::task::getDrawSpec(const Task &task, const Tensor &input,
     spec.kind = DrawKind::Constant;
     spec.mean = distribution.value;
     return spec;
+  case DistributionKind::Derived:
+    return failInput("is derived: the reference makes it, nothing draws it");
   case DistributionKind::Generator:
     break;
   }

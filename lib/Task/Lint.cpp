@@ -116,6 +116,8 @@ void Linter::checkTensor(const Tensor &tensor) {
     report(path + ".constant",
            "only gemm_nvfp4, gemm_w4a16, moe_grouped_gemm and "
            "gemm_fp8_blockscaled may have inputs that `prepare` repacks");
+  if (tensor.isConstant && task.findMachineAxis())
+    report(path + ".constant", "`prepare` is for tasks on one GPU");
   if (tensor.isScalar && tensor.hasPeers)
     report(path + ".peers", "is for tensors, and this is a scalar");
 }
@@ -144,7 +146,7 @@ void Linter::checkInputs(const std::map<std::string, Distribution> &inputs,
                          const std::string &path) {
   for (const auto &[name, distribution] : inputs) {
     const Tensor *tensor = task.findTensor(name);
-    if (!tensor || tensor->isOutput)
+    if (!tensor || (tensor->isOutput && !tensor->isInPlace))
       report(path + ".inputs." + name, "is no input");
   }
 }
@@ -214,17 +216,22 @@ void Linter::checkDraws(const Workload &workload, const AxisValues &values,
     if (input.isScalar && distribution.kind != DistributionKind::Constant)
       report(path, getPath(input) +
                        ": a scalar needs a distribution of type constant");
+    if (distribution.kind == DistributionKind::Derived)
+      return;
     Result<DrawSpec> spec = getDrawSpec(task, input, distribution, values);
     if (!spec)
       report(path, getPath(input) + (trial ? " in trial " + trial->id : "") +
                        ": " + spec.error().message);
   };
-  for (const Tensor &input : task.inputs) {
-    check(input, nullptr);
-    for (const Trial &trial : task.trials)
-      if (trial.inputs.count(input.name))
-        check(input, &trial);
-  }
+  for (const std::vector<Tensor> *list : {&task.inputs, &task.outputs})
+    for (const Tensor &tensor : *list) {
+      if (!tensor.distribution)
+        continue;
+      check(tensor, nullptr);
+      for (const Trial &trial : task.trials)
+        if (trial.inputs.count(tensor.name))
+          check(tensor, &trial);
+    }
 }
 
 void Linter::checkWorkloadSizes(const Workload &workload,

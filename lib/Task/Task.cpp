@@ -156,8 +156,8 @@ std::vector<Expression> Reader::readExpressions(const Cursor &at) {
 }
 
 Distribution Reader::readDistribution(const Cursor &at) {
-  static constexpr std::string_view kKinds[] = {"normal", "uniform", "constant",
-                                                "integers", "generator"};
+  static constexpr std::string_view kKinds[] = {
+      "normal", "uniform", "constant", "integers", "generator", "derived"};
   Distribution result;
   std::string kind = readString(at, "type");
   result.kind = static_cast<DistributionKind>(
@@ -497,6 +497,19 @@ bool Task::hasPrepare() const {
     if (input.isConstant)
       return true;
   return false;
+}
+
+Result<int64_t> Task::getPreparedBytes(const AxisValues &values) const {
+  int64_t constants = 0;
+  for (const Tensor &input : inputs) {
+    if (!input.isConstant)
+      continue;
+    Result<int64_t> size = getByteSize(input, values);
+    if (!size)
+      return size;
+    constants += *size;
+  }
+  return int64_t(double(constants) * kPrepareCap);
 }
 
 const Axis *Task::findMachineAxis() const {

@@ -41,10 +41,11 @@ const Trial *d2k::task::findTrial(const Task &task, std::string_view kind) {
 
 uint64_t d2k::task::getInputSeed(const Task &task, const Tensor &input,
                                  unsigned rank, uint64_t seed) {
-  auto at = std::find_if(
-      task.inputs.begin(), task.inputs.end(),
-      [&](const Tensor &other) { return other.name == input.name; });
-  uint64_t position = uint64_t(at - task.inputs.begin());
+  auto isIt = [&](const Tensor &other) { return other.name == input.name; };
+  const std::vector<Tensor> &list = input.isOutput ? task.outputs : task.inputs;
+  auto at = std::find_if(list.begin(), list.end(), isIt);
+  uint64_t position =
+      uint64_t(at - list.begin()) + (input.isOutput ? task.inputs.size() : 0);
   return drawBits(seed, kInputStream,
                   position << 16 | (input.hasPeers ? rank : 0));
 }

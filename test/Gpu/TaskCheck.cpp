@@ -280,11 +280,12 @@ Result<void> TaskCheck::checkDraws(OracleWorkload &oracle,
       const task::Tensor *input = task.findTensor(buffer.tensor);
       if (!input || input->isOutput)
         continue;
-      Result<task::DrawSpec> spec = task::getDrawSpec(
-          task, *input,
-          task.getDistribution(*input, workload,
-                               task::findTrial(task, trial.kind)),
-          axes);
+      const task::Distribution &distribution = task.getDistribution(
+          *input, workload, task::findTrial(task, trial.kind));
+      if (distribution.kind == task::DistributionKind::Derived)
+        continue;
+      Result<task::DrawSpec> spec =
+          task::getDrawSpec(task, *input, distribution, axes);
       if (!spec)
         return forwardFailure(std::move(spec));
       int64_t count = std::min(kMost, int64_t(buffer.bytes) * 8 /

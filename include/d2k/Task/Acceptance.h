@@ -23,6 +23,10 @@ enum class AcceptanceKind : uint8_t {
   /// share max_different of all elements may differ at all. Parameters: scales
   /// (an output, [groups, rows]), group (columns), max_different.
   QuantisedGroups,
+  /// The task's reference.cu judges the output itself, by d2k_reference_accept
+  /// of d2k/Task/Reference.h. For outputs that are right in more than one way:
+  /// a list of ids with ties, a sampled token.
+  Reference,
 };
 
 /// A rule with its parameters.

@@ -33,6 +33,8 @@ enum class DrawKind : uint32_t {
   /// Normal, with a random column in `every` times `high`; the same columns in
   /// all rows.
   OutlierColumns,
+  /// Powers of two from 2^low to 2^high, each as likely.
+  PowersOfTwo,
 };
 
 /// How to draw one tensor. Plain data: it is passed to kernels.
@@ -196,6 +198,10 @@ D2K_HOST_DEVICE inline double drawValue(const DrawSpec &spec, uint64_t seed,
   case DrawKind::Integers: {
     uint64_t count = uint64_t(spec.high - spec.low) + 1;
     return spec.low + double(bits % count);
+  }
+  case DrawKind::PowersOfTwo: {
+    uint64_t count = uint64_t(spec.high - spec.low) + 1;
+    return ldexp(1.0, int(spec.low) + int(bits % count));
   }
   default:
     break;

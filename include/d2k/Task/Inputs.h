@@ -26,8 +26,9 @@ struct Generator {
 const std::vector<Generator> &getGenerators();
 
 /// How to draw \p input of \p task by \p distribution under the values \p axes.
-/// Fails with kind Input on an unknown generator and on parameters that it does
-/// not have, lacks, or cannot use; the message starts with what is wrong.
+/// Fails with kind Input on a derived input, on an unknown generator and on
+/// parameters that it does not have, lacks, or cannot use; the message starts
+/// with what is wrong.
 Result<DrawSpec> getDrawSpec(const Task &task, const Tensor &input,
                              const Distribution &distribution,
                              const AxisValues &axes);

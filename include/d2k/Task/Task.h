@@ -65,6 +65,8 @@ enum class DistributionKind : uint8_t {
   Constant,
   Integers,
   Generator,
+  /// Made by the task's reference.cu from the other inputs and a seed.
+  Derived,
 };
 
 /// How the harness draws an input.
@@ -105,12 +107,12 @@ struct Tensor {
   bool isConstant = false;
   /// Input: every rank has its own, and each can read those of all.
   bool hasPeers = false;
-  /// Output: also read, so not poisoned before a call.
+  /// Output: also read. It holds what its distribution says before each call.
   bool isInPlace = false;
   /// Output: must have the same bits on every rank.
   bool isReplicated = false;
   std::string description;
-  /// Inputs have one.
+  /// Inputs have one, and outputs that are in place.
   std::optional<Distribution> distribution;
 };
 
@@ -237,9 +239,13 @@ struct Task {
                               const AxisValues &axes) const;
   /// Some input is constant, so that the task has a `prepare` function.
   bool hasPrepare() const;
+  /// Bytes of the memory for repacked constant inputs: kPrepareCap times
+  /// theirs.
+  Result<int64_t> getPreparedBytes(const AxisValues &axes) const;
   /// The axis whose value is the number of ranks, or null for one GPU.
   const Axis *findMachineAxis() const;
-  /// How \p input is drawn in \p trial (null: an ordinary one) of \p workload.
+  /// How \p input, or an output that is in place, is drawn in \p trial (null:
+  /// an ordinary one) of \p workload.
   const Distribution &getDistribution(const Tensor &input,
                                       const Workload &workload,
                                       const Trial *trial = nullptr) const;

@@ -41,7 +41,8 @@ std::vector<TrialSpec> planTrials(const Task &task, uint64_t seed);
 /// kinds.
 const Trial *findTrial(const Task &task, std::string_view kind);
 
-/// The seed that draws \p input on \p rank in a trial with seed \p seed. Ranks
+/// The seed that draws \p input, or an output that is in place, on \p rank in a
+/// trial with seed \p seed. Ranks
 /// share inputs that have no peers.
 uint64_t getInputSeed(const Task &task, const Tensor &input, unsigned rank,
                       uint64_t seed);

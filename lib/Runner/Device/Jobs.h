@@ -10,6 +10,8 @@
 
 #include "d2k/Task/Draw.h"
 
+#include <cstring>
+
 namespace d2k::runner {
 
 /// Bytes of the lines that perturb redraws: a cache line.
@@ -146,6 +148,16 @@ enum class CompareRule : uint32_t {
   QuantisedGroups,
 };
 
+/// A NaN that no computation gives, twice in a double: an expected value that
+/// the reference did not write.
+inline constexpr uint32_t kNotComputed = 0x7ff4d2d2;
+
+D2K_HOST_DEVICE inline bool isComputed(double exact) {
+  uint64_t bits;
+  memcpy(&bits, &exact, sizeof(bits));
+  return bits != (uint64_t(kNotComputed) << 32 | kNotComputed);
+}
+
 /// Compares an output, row-major, with its expected values. A work item is an
 /// element of the output or, with tiles, of a listed tile.
 struct CompareJob {
@@ -160,6 +172,8 @@ struct CompareJob {
   /// Null for all elements.
   const int64_t *tiles;
   int64_t tileCount, tileRows, tileColumns;
+  /// Elements whose exact value is still kNotComputed are left out.
+  bool isPartial;
   double relative, sumFactor, absolute;
   double nearness;
   /// The submission's scales, [groups, rows].
@@ -310,10 +324,11 @@ D2K_HOST_DEVICE inline int64_t getItems(const CompareJob &job) {
                    : job.rows * job.columns;
 }
 
-/// The element of item \p item, or -1 where a tile reaches beyond the output.
+/// The element of item \p item, or -1 where a tile reaches beyond the output,
+/// and for elements that are left out.
 D2K_HOST_DEVICE inline int64_t getElement(const CompareJob &job, int64_t item) {
   if (!job.tiles)
-    return item;
+    return !job.isPartial || isComputed(job.exact[item]) ? item : -1;
   int64_t area = job.tileRows * job.tileColumns;
   int64_t tile = job.tiles[item / area];
   int64_t inTile = item % area;

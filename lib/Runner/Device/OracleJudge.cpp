@@ -41,6 +41,13 @@ OracleWorkload::Reference::~Reference() {
     dlclose(library);
 }
 
+static bool isJudgedByReference(const task::Task &task, const Tensor &output) {
+  if (task.tolerance.at(output.name).rule != ToleranceRule::Acceptance)
+    return false;
+  Result<task::AcceptanceSpec> spec = task::getAcceptance(task, output);
+  return spec && spec->kind == task::AcceptanceKind::Reference;
+}
+
 Result<void> OracleWorkload::loadReference() {
   if (config.task->outputs.size() > D2K_REFERENCE_MAX_OUTPUTS)
     return fail(FailureKind::Input,
@@ -62,15 +69,27 @@ Result<void> OracleWorkload::loadReference() {
                     (loaded->compute ? "d2k_reference_tile" : "d2k_reference") +
                     "; see include/d2k/Task/Reference.h");
   loaded->getTile(&loaded->tileRows, &loaded->tileColumns);
+  auto find = [&](auto &function, const char *name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(
+        dlsym(loaded->library, name));
+  };
+  find(loaded->getUnits, "d2k_reference_units");
+  find(loaded->makeInputs, "d2k_reference_inputs");
+  find(loaded->accept, "d2k_reference_accept");
+  for (const Tensor &output : config.task->outputs)
+    if (!loaded->accept && isJudgedByReference(*config.task, output))
+      return fail(FailureKind::Input,
+                  path + ": defines no d2k_reference_accept for the output " +
+                      output.name + "; see include/d2k/Task/Reference.h");
   bool isMatrix = outputShapes.size() == 1 && outputShapes[0].size() == 2;
   if (loaded->tileRows < 0 || loaded->tileColumns < 0 ||
       (loaded->tileRows == 0) != (loaded->tileColumns == 0) ||
-      (loaded->tileRows != 0 && !isMatrix))
+      (loaded->tileRows != 0 && (!isMatrix || loaded->getUnits)))
     return fail(FailureKind::Input,
                 path + ": tiles of " + std::to_string(loaded->tileRows) +
                     " x " + std::to_string(loaded->tileColumns) +
-                    ": expected 0 x 0, or a size and one output that is a "
-                    "matrix");
+                    ": expected 0 x 0, or a size, one output that is a matrix, "
+                    "and no units");
   reference = std::move(loaded);
   return {};
 }
@@ -96,6 +115,10 @@ Result<void> OracleWorkload::allocateExpected() {
     bool needsWorking =
         rule == ToleranceRule::Product || rule == ToleranceRule::ReferenceError;
     ExpectedArrays output;
+    if (isJudgedByReference(*config.task, config.task->outputs[i])) {
+      arrays.push_back(output);
+      continue;
+    }
     auto make = [&](CUdeviceptr &address, uint64_t bytes) -> Result<void> {
       Result<CUdeviceptr> made = allocate(0, std::max<uint64_t>(bytes, 8));
       if (!made)
@@ -121,16 +144,55 @@ static T *asPointer(CUdeviceptr address) {
   return reinterpret_cast<T *>(static_cast<uintptr_t>(address));
 }
 
-Result<void> OracleWorkload::computeExpected(unsigned set, CUdeviceptr tiles,
-                                             int64_t tileCount) {
-  auto lookup = [&](unsigned rank, std::string_view name) -> uint64_t {
-    // No prepared weights here.
-    if (name == task::kPreparedName)
-      return 0;
-    return getBuffer(rank, set, name).getAddress();
-  };
-  Result<std::vector<task::ArgumentBlock>> blocks = task::packArguments(
-      *config.task, *config.workload, config.machine, lookup);
+/// The failure \p error of a function of the reference.
+static tl::unexpected<Failure> failReference(const task::Task &task,
+                                             const char *function, int error) {
+  return fail(FailureKind::Environment,
+              std::string(function) + " of " + task.name +
+                  " fails with the CUDA error " + std::to_string(error));
+}
+
+Result<void> OracleWorkload::derive(unsigned set, bool isPerturbation) {
+  bool isWanted = false;
+  for (const Tensor &input : config.task->inputs)
+    isWanted |= !input.isScalar && isDerived(set, input);
+  for (const Tensor &output : config.task->outputs)
+    isWanted |= output.isInPlace && isDerived(set, output);
+  if (!isWanted)
+    return {};
+  if (!reference || !reference->makeInputs)
+    return fail(FailureKind::Input,
+                config.task->name +
+                    " has derived inputs, and its reference defines no "
+                    "d2k_reference_inputs; see include/d2k/Task/Reference.h");
+  Result<std::vector<task::ArgumentBlock>> blocks = packForReference(set);
+  if (!blocks)
+    return forwardFailure(std::move(blocks));
+  const SetState &state = states[set];
+  std::string trial =
+      state.trial ? state.trial->id : std::string(task::kRandomTrial);
+  d2k_inputs_request request = {};
+  request.seed = state.seed;
+  request.workload = config.workload->id.c_str();
+  request.trial = trial.c_str();
+  request.exact = state.isExact;
+  request.perturbation = isPerturbation;
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    Result<void> done = driver.check(
+        driver.cuCtxSetCurrent(config.contexts[rank]), "use the device");
+    if (!done)
+      return done;
+    if (int error = reference->makeInputs(
+            (*blocks)[rank].getData(), &request,
+            reinterpret_cast<cudaStream_t>(streams[rank])))
+      return failReference(*config.task, "d2k_reference_inputs", error);
+  }
+  return {};
+}
+
+Result<void> OracleWorkload::computeExpected(unsigned set, unsigned rank,
+                                             const TileList &tiles) {
+  Result<std::vector<task::ArgumentBlock>> blocks = packForReference(set);
   if (!blocks)
     return forwardFailure(std::move(blocks));
   d2k_reference_request request = {};
@@ -138,32 +200,48 @@ Result<void> OracleWorkload::computeExpected(unsigned set, CUdeviceptr tiles,
     request.outputs[i] = {asPointer<double>(expected[i].exact),
                           asPointer<double>(expected[i].working),
                           asPointer<float>(expected[i].magnitude)};
-  request.tiles = asPointer<const int64_t>(tiles);
-  request.tile_count = tileCount;
+  request.tiles = asPointer<const int64_t>(tiles.address);
+  request.tile_count = tiles.count;
   Result<void> done = driver.check(driver.cuCtxSetCurrent(config.contexts[0]),
                                    "use the device");
+  for (size_t i = 0; i < expected.size(); ++i)
+    if (done && tiles.address && reference->getUnits && expected[i].exact) {
+      auto [rows, columns] = getMatrix(outputShapes[i]);
+      done = ops[0]->setPattern(expected[i].exact,
+                                uint64_t(rows) * uint64_t(columns) * 8,
+                                kNotComputed);
+    }
   if (!done)
     return done;
-  int error = reference->compute(blocks->front().getData(), &request,
-                                 reinterpret_cast<cudaStream_t>(streams[0]));
-  if (error != 0)
-    return fail(FailureKind::Environment,
-                "the reference of " + config.task->name +
-                    " fails with the CUDA error " + std::to_string(error));
+  if (int error =
+          reference->compute((*blocks)[rank].getData(), &request,
+                             reinterpret_cast<cudaStream_t>(streams[0])))
+    return failReference(*config.task, "d2k_reference", error);
   return ops[0]->synchronize();
 }
 
-Result<std::vector<int64_t>> OracleWorkload::chooseTiles(uint64_t seed) {
-  auto [rows, columns] = getMatrix(outputShapes.front());
-  int64_t down = (rows + reference->tileRows - 1) / reference->tileRows;
-  int64_t across =
-      (columns + reference->tileColumns - 1) / reference->tileColumns;
+Result<std::vector<int64_t>> OracleWorkload::chooseTiles(unsigned set,
+                                                         uint64_t seed) {
   std::vector<int64_t> tiles, inner;
-  for (int64_t tile = 0; tile < down * across; ++tile) {
-    int64_t row = tile / across, column = tile % across;
-    bool isEdge =
-        row == 0 || column == 0 || row == down - 1 || column == across - 1;
-    (isEdge ? tiles : inner).push_back(tile);
+  if (reference->getUnits) {
+    Result<std::vector<task::ArgumentBlock>> blocks = packForReference(set);
+    if (!blocks)
+      return forwardFailure(std::move(blocks));
+    int64_t count = 0, always = 0;
+    reference->getUnits(blocks->front().getData(), &count, &always);
+    for (int64_t unit = 0; unit < count; ++unit)
+      (unit < always ? tiles : inner).push_back(unit);
+  } else if (reference->tileRows != 0) {
+    auto [rows, columns] = getMatrix(outputShapes.front());
+    int64_t down = (rows + reference->tileRows - 1) / reference->tileRows;
+    int64_t across =
+        (columns + reference->tileColumns - 1) / reference->tileColumns;
+    for (int64_t tile = 0; tile < down * across; ++tile) {
+      int64_t row = tile / across, column = tile % across;
+      bool isEdge =
+          row == 0 || column == 0 || row == down - 1 || column == across - 1;
+      (isEdge ? tiles : inner).push_back(tile);
+    }
   }
   int64_t wanted = std::min<int64_t>(
       int64_t(inner.size()),
@@ -250,6 +328,22 @@ static void failFor(Judgement &judgement, std::string reason) {
   judgement.passed = false;
 }
 
+/// The place of element \p index in a tensor of \p shape.
+static std::vector<int64_t> getIndices(const std::vector<int64_t> &shape,
+                                       uint64_t index) {
+  std::vector<int64_t> indices(shape.size());
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    indices[axis] = int64_t(index % uint64_t(shape[axis]));
+    index /= uint64_t(shape[axis]);
+  }
+  return indices;
+}
+
+std::string OracleWorkload::describeOutput(unsigned rank, size_t output) const {
+  const std::string &name = config.task->outputs[output].name;
+  return ranks == 1 ? name : name + " of rank " + std::to_string(rank);
+}
+
 Result<void> OracleWorkload::explainFirst(Judgement &judgement,
                                           const CompareJob &job, unsigned rank,
                                           size_t output, uint64_t index) {
@@ -261,11 +355,7 @@ Result<void> OracleWorkload::explainFirst(Judgement &judgement,
   ElementFailure failure;
   failure.rank = rank;
   failure.tensor = config.task->outputs[output].name;
-  failure.index.resize(outputShapes[output].size());
-  for (size_t axis = failure.index.size(); axis-- > 0;) {
-    failure.index[axis] = int64_t(index) % outputShapes[output][axis];
-    index /= uint64_t(outputShapes[output][axis]);
-  }
+  failure.index = getIndices(outputShapes[output], index);
   failure.expected = report->expected;
   failure.got = report->got;
   failure.allowed = report->allowed;
@@ -278,9 +368,7 @@ Result<void> OracleWorkload::judgeOutput(Judgement &judgement, unsigned set,
                                          const CompareJob &job) {
   const Tensor &tensor = config.task->outputs[output];
   const Tolerance &tolerance = config.task->tolerance.at(tensor.name);
-  std::string name = ranks == 1
-                         ? tensor.name
-                         : tensor.name + " of rank " + std::to_string(rank);
+  std::string name = describeOutput(rank, output);
   Result<CompareResult> result = ops[0]->compare(job);
   if (!result)
     return forwardFailure(std::move(result));
@@ -392,48 +480,149 @@ Result<Judgement> OracleWorkload::judge(unsigned set,
   Result<void> done = allocateExpected();
   if (!done)
     return forwardFailure(std::move(done));
-  std::vector<int64_t> tiles;
-  CUdeviceptr deviceTiles = 0;
-  if (sampleSeed && reference->tileRows != 0) {
-    Result<std::vector<int64_t>> chosen = chooseTiles(*sampleSeed);
+  std::vector<int64_t> list;
+  TileList tiles;
+  if (sampleSeed) {
+    Result<std::vector<int64_t>> chosen = chooseTiles(set, *sampleSeed);
     if (!chosen)
       return forwardFailure(std::move(chosen));
-    tiles = std::move(*chosen);
+    list = std::move(*chosen);
+  }
+  if (!list.empty()) {
+    tiles.count = int64_t(list.size());
     done = driver.check(
-        driver.cuMemAlloc(&deviceTiles, tiles.size() * sizeof(int64_t)),
+        driver.cuMemAlloc(&tiles.address, list.size() * sizeof(int64_t)),
         "allocate a list of tiles");
     // In the order of the stream: a copy from pageable memory without a stream
     // may return before the data is there, and this stream does not wait for
     // the default one.
     if (done)
       done = driver.check(
-          driver.cuMemcpyHtoDAsync(deviceTiles, tiles.data(),
-                                   tiles.size() * sizeof(int64_t), streams[0]),
+          driver.cuMemcpyHtoDAsync(tiles.address, list.data(),
+                                   list.size() * sizeof(int64_t), streams[0]),
           "copy a list of tiles");
   }
-  if (done)
-    done = computeExpected(set, deviceTiles, int64_t(tiles.size()));
-  for (unsigned rank = 0; done && rank < ranks; ++rank)
-    for (size_t output = 0; done && output < outputShapes.size(); ++output) {
-      Result<CompareJob> job = makeJob(set, rank, output);
-      if (!job)
-        return forwardFailure(std::move(job));
-      if (deviceTiles) {
-        job->tiles = asPointer<const int64_t>(deviceTiles);
-        job->tileCount = int64_t(tiles.size());
-        job->tileRows = reference->tileRows;
-        job->tileColumns = reference->tileColumns;
-      }
-      done = judgeOutput(judgement, set, rank, output, *job);
-    }
+  for (unsigned rank = 0; done && rank < ranks; ++rank) {
+    if (rank == 0 || differsBetweenRanks())
+      done = computeExpected(set, rank, tiles);
+    if (done)
+      done = judgeRank(judgement, set, rank, tiles);
+  }
   for (size_t output = 0; done && ranks > 1 && output < outputShapes.size();
        ++output)
-    done = judgeReplicas(judgement, set, output);
-  if (deviceTiles)
-    driver.cuMemFree(deviceTiles);
+    if (config.task->outputs[output].isReplicated)
+      done = judgeReplicas(judgement, set, output);
+  if (tiles.address)
+    driver.cuMemFree(tiles.address);
   if (!done)
     return forwardFailure(std::move(done));
   return judgement;
+}
+
+bool OracleWorkload::differsBetweenRanks() const {
+  const std::vector<Tensor> &outputs = config.task->outputs;
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [](const Tensor &output) { return !output.isReplicated; });
+}
+
+Result<void> OracleWorkload::judgeRank(Judgement &judgement, unsigned set,
+                                       unsigned rank, const TileList &tiles) {
+  for (size_t output = 0; output < outputShapes.size(); ++output) {
+    if (!expected[output].exact) {
+      if (Result<void> done =
+              judgeByReference(judgement, set, rank, output, tiles);
+          !done)
+        return done;
+      continue;
+    }
+    Result<CompareJob> job = makeJob(set, rank, output);
+    if (!job)
+      return forwardFailure(std::move(job));
+    if (tiles.address && reference->getUnits) {
+      job->isPartial = true;
+    } else if (tiles.address) {
+      job->tiles = asPointer<const int64_t>(tiles.address);
+      job->tileCount = tiles.count;
+      job->tileRows = reference->tileRows;
+      job->tileColumns = reference->tileColumns;
+    }
+    if (Result<void> done = judgeOutput(judgement, set, rank, output, *job);
+        !done)
+      return done;
+  }
+  return {};
+}
+
+Result<void> OracleWorkload::judgeByReference(Judgement &judgement,
+                                              unsigned set, unsigned rank,
+                                              size_t output,
+                                              const TileList &tiles) {
+  if (!acceptance) {
+    Result<CUdeviceptr> made = allocate(0, sizeof(d2k_acceptance));
+    if (!made)
+      return forwardFailure(std::move(made));
+    acceptance = *made;
+  }
+  Result<std::vector<task::ArgumentBlock>> blocks = packForReference(set);
+  if (!blocks)
+    return forwardFailure(std::move(blocks));
+  d2k_accept_request request = {};
+  request.output = int32_t(output);
+  request.exact = states[set].isExact;
+  for (size_t i = 0; i < outputShapes.size(); ++i)
+    request.outputs[i] = asPointer<const void>(states[set].captures[rank][i]);
+  request.tiles = asPointer<const int64_t>(tiles.address);
+  request.tile_count = tiles.count;
+  request.result = asPointer<d2k_acceptance>(acceptance);
+  auto ask = [&](int64_t explain) -> Result<d2k_acceptance> {
+    d2k_acceptance found = {};
+    found.first_failed = ~0ull;
+    request.explain = explain;
+    Result<void> done = driver.check(driver.cuCtxSetCurrent(config.contexts[0]),
+                                     "use the device");
+    if (done)
+      done = driver.check(driver.cuMemcpyHtoDAsync(acceptance, &found,
+                                                   sizeof(found), streams[0]),
+                          "clear a verdict");
+    if (!done)
+      return forwardFailure(std::move(done));
+    if (int error =
+            reference->accept((*blocks)[rank].getData(), &request,
+                              reinterpret_cast<cudaStream_t>(streams[0])))
+      return failReference(*config.task, "d2k_reference_accept", error);
+    done = driver.check(
+        driver.cuMemcpyDtoHAsync(&found, acceptance, sizeof(found), streams[0]),
+        "read a verdict");
+    if (done)
+      done = ops[0]->synchronize();
+    if (!done)
+      return forwardFailure(std::move(done));
+    return found;
+  };
+  Result<d2k_acceptance> found = ask(-1);
+  if (!found)
+    return forwardFailure(std::move(found));
+  judgement.compared += found->compared;
+  judgement.failed += found->failed;
+  if (found->failed == 0)
+    return {};
+  judgement.maxError = kInfinity;
+  failFor(judgement,
+          describeOutput(rank, output) + ": " + std::to_string(found->failed) +
+              " of " + std::to_string(found->compared) + " elements are wrong");
+  if (judgement.first || found->first_failed == ~0ull)
+    return {};
+  Result<d2k_acceptance> more = ask(int64_t(found->first_failed));
+  if (!more)
+    return forwardFailure(std::move(more));
+  judgement.first =
+      ElementFailure{rank,
+                     config.task->outputs[output].name,
+                     getIndices(outputShapes[output], found->first_failed),
+                     more->expected,
+                     more->got,
+                     more->allowed};
+  return {};
 }
 
 Result<std::string> OracleWorkload::hashCapture(unsigned set) {
@@ -461,7 +650,7 @@ Result<void> OracleWorkload::replaceCapture(unsigned set,
     return fail(FailureKind::Internal, "replaceCapture before capture");
   Result<void> done = allocateExpected();
   if (done && trivial == TrivialOutput::Mean)
-    done = computeExpected(set, 0, 0);
+    done = computeExpected(set, 0, {});
   for (size_t output = 0; done && output < outputShapes.size(); ++output) {
     const Tensor &tensor = config.task->outputs[output];
     auto [rows, columns] = getMatrix(outputShapes[output]);
@@ -473,7 +662,9 @@ Result<void> OracleWorkload::replaceCapture(unsigned set,
     task::DrawSpec spec;
     spec.kind = task::DrawKind::Constant;
     spec.type = tensor.type;
-    if (trivial == TrivialOutput::Mean) {
+    // Of what is judged in another way there is no mean.
+    spec.mean = trivial == TrivialOutput::Mean ? 1 : 0;
+    if (trivial == TrivialOutput::Mean && expected[output].exact) {
       Result<double> sum = ops[0]->sum(expected[output].exact, rows * columns);
       if (!sum)
         return forwardFailure(std::move(sum));

@@ -20,6 +20,10 @@ struct OracleWorkload::Reference {
   void *library = nullptr;
   decltype(&d2k_reference) compute = nullptr;
   decltype(&d2k_reference_tile) getTile = nullptr;
+  /// Null when the reference does not define them.
+  decltype(&d2k_reference_units) getUnits = nullptr;
+  decltype(&d2k_reference_inputs) makeInputs = nullptr;
+  decltype(&d2k_reference_accept) accept = nullptr;
   /// Tile sizes; 0 when it has no tiles.
   int64_t tileRows = 0, tileColumns = 0;
 };

@@ -75,15 +75,6 @@ Result<void> OracleWorkload::open() {
                 config.task->name + " runs on " + std::to_string(wanted) +
                     " devices here, and was given " + std::to_string(ranks));
   for (const Tensor &output : config.task->outputs) {
-    if (output.isInPlace)
-      return fail(FailureKind::Input,
-                  "output " + output.name +
-                      " is in place, which this version does not judge");
-    if (ranks > 1 && !output.isReplicated)
-      return fail(FailureKind::Input,
-                  "output " + output.name +
-                      " differs between ranks, which this version does not "
-                      "judge; it needs \"replicated\": true");
     Result<std::vector<int64_t>> shape = config.task->getShape(output, axes);
     if (!shape)
       return forwardFailure(std::move(shape));
@@ -249,30 +240,96 @@ Result<void> OracleWorkload::fill(unsigned set, const task::TrialSpec &trial) {
     return fail(FailureKind::Input, "task " + config.task->name +
                                         " has no trial \"" + trial.kind + "\"");
   state.isExact = trial.isExact;
+  state.seed = trial.seed;
+  if (Result<void> done = allocateBefore(state); !done)
+    return done;
   state.isFilled = true;
-  for (const Tensor &input : config.task->inputs) {
-    if (input.isScalar)
-      continue;
-    Result<task::DrawSpec> spec = getSpec(set, input);
-    if (!spec)
-      return forwardFailure(std::move(spec));
-    for (unsigned rank = 0; rank < ranks; ++rank) {
-      const BufferInfo &buffer = getBuffer(rank, set, input.name);
-      Result<void> done = ops[rank]->fill(
-          *spec, buffer.getAddress(), countElements(buffer.bytes, input.type),
-          task::getInputSeed(*config.task, input, rank, trial.seed));
-      if (!done)
-        return done;
-    }
+  const std::vector<Tensor> &outputs = config.task->outputs;
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    for (const Tensor &input : config.task->inputs)
+      if (!input.isScalar)
+        if (Result<void> done =
+                draw(set, rank, input,
+                     getBuffer(rank, set, input.name).getAddress());
+            !done)
+          return done;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i].isInPlace)
+        if (Result<void> done =
+                draw(set, rank, outputs[i], state.before[rank][i]);
+            !done)
+          return done;
   }
-  return hashInputs(set, /*isNow=*/false);
+  Result<void> done = derive(set, /*isPerturbation=*/false);
+  if (done)
+    done = hashInputs(set, /*isNow=*/false);
+  return done ? synchronizeAll() : done;
+}
+
+Result<void> OracleWorkload::allocateBefore(SetState &state) {
+  if (!state.before.empty())
+    return {};
+  const std::vector<Tensor> &outputs = config.task->outputs;
+  std::vector<std::vector<CUdeviceptr>> copies(
+      ranks, std::vector<CUdeviceptr>(outputs.size()));
+  for (unsigned rank = 0; rank < ranks; ++rank)
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i].isInPlace)
+        continue;
+      Result<CUdeviceptr> made =
+          allocate(rank, alignUp(std::max<uint64_t>(outputBytes[i], 1), 256));
+      if (!made)
+        return forwardFailure(std::move(made));
+      copies[rank][i] = *made;
+    }
+  state.before = std::move(copies);
+  return {};
+}
+
+bool OracleWorkload::isDerived(unsigned set, const Tensor &tensor) const {
+  return config.task
+             ->getDistribution(tensor, *config.workload, states[set].trial)
+             .kind == task::DistributionKind::Derived;
+}
+
+Result<void> OracleWorkload::draw(unsigned set, unsigned rank,
+                                  const Tensor &tensor, CUdeviceptr address) {
+  Result<int64_t> bytes = config.task->getByteSize(tensor, axes);
+  if (!bytes)
+    return forwardFailure(std::move(bytes));
+  if (isDerived(set, tensor))
+    return ops[rank]->setPattern(address, uint64_t(*bytes), kPoisonPattern);
+  Result<task::DrawSpec> spec = getSpec(set, tensor);
+  if (!spec)
+    return forwardFailure(std::move(spec));
+  return ops[rank]->fill(
+      *spec, address, countElements(uint64_t(*bytes), tensor.type),
+      task::getInputSeed(*config.task, tensor, rank, states[set].seed));
+}
+
+Result<std::vector<task::ArgumentBlock>>
+OracleWorkload::packForReference(unsigned set) const {
+  const std::vector<Tensor> &outputs = config.task->outputs;
+  auto lookup = [&](unsigned rank, std::string_view name) -> uint64_t {
+    // The reference has no use for repacked weights.
+    if (name == task::kPreparedName)
+      return 0;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i].name == name && outputs[i].isInPlace)
+        return states[set].before[rank][i];
+    return getBuffer(rank, set, name).getAddress();
+  };
+  return task::packArguments(*config.task, *config.workload, config.machine,
+                             lookup);
 }
 
 Result<void> OracleWorkload::perturb(unsigned set, uint64_t seed) {
   if (!states[set].isFilled)
     return fail(FailureKind::Internal, "perturb before fill");
+  states[set].seed = seed;
   for (const Tensor &input : config.task->inputs) {
-    if (input.isScalar)
+    // Constant inputs have been repacked.
+    if (input.isScalar || input.isConstant || isDerived(set, input))
       continue;
     Result<task::DrawSpec> spec = getSpec(set, input);
     if (!spec)
@@ -286,6 +343,8 @@ Result<void> OracleWorkload::perturb(unsigned set, uint64_t seed) {
         return done;
     }
   }
+  if (Result<void> done = derive(set, /*isPerturbation=*/true); !done)
+    return done;
   return hashInputs(set, /*isNow=*/false);
 }
 
@@ -325,12 +384,36 @@ Result<void> OracleWorkload::poison(unsigned set) {
     const Tensor *tensor = config.task->findTensor(buffer.tensor);
     if (buffer.tensor == task::kSignalsName || (tensor && !tensor->isOutput))
       continue;
+    if (tensor && tensor->isInPlace) {
+      if (Result<void> done = restore(set, buffer); !done)
+        return done;
+      continue;
+    }
     if (Result<void> done = ops[buffer.rank]->setPattern(
             buffer.getAddress(), buffer.bytes, kPoisonPattern);
         !done)
       return done;
   }
   return {};
+}
+
+Result<void> OracleWorkload::restore(unsigned set, const BufferInfo &buffer) {
+  const std::vector<Tensor> &outputs = config.task->outputs;
+  // Nothing to restore before the first fill.
+  if (states[set].before.empty())
+    return {};
+  CUdeviceptr before = 0;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].name == buffer.tensor)
+      before = states[set].before[buffer.rank][i];
+  Result<void> done = driver.check(
+      driver.cuCtxSetCurrent(config.contexts[buffer.rank]), "use the device");
+  if (done)
+    done = driver.check(driver.cuMemcpyDtoDAsync(buffer.getAddress(), before,
+                                                 buffer.bytes,
+                                                 streams[buffer.rank]),
+                        "restore an output that is in place");
+  return done;
 }
 
 Result<void> OracleWorkload::synchronizeAll() {

@@ -105,10 +105,11 @@ public:
 
   const std::vector<BufferInfo> &getBuffers() const { return buffers; }
 
-  /// Draws the inputs of \p set and remembers their hashes.
+  /// Draws the inputs of \p set, remembers their hashes, and waits for that.
   Result<void> fill(unsigned set, const task::TrialSpec &trial);
   /// Makes \p sets ready for calls and waits until they are: fills their
-  /// outputs, workspace and scratch with NaN. With a \p seed it first redraws
+  /// outputs, workspace and scratch with NaN, and gives outputs that are in
+  /// place what they held. With a \p seed it first redraws
   /// 1/256 of the cache lines of their inputs, as the last fill drew them, and
   /// remembers the new hashes.
   Result<void> prepare(const std::vector<unsigned> &sets,
@@ -138,6 +139,10 @@ private:
     /// How its inputs were drawn last: null for the ordinary way.
     const task::Trial *trial = nullptr;
     bool isFilled = false, isExact = false;
+    uint64_t seed = 0;
+    /// What outputs that are in place hold before a call, by rank, then output;
+    /// 0 for the others. Empty until the first fill.
+    std::vector<std::vector<CUdeviceptr>> before;
     bool isCaptured = false;
     std::vector<std::string> brokenGuards, changedInputs;
     /// Copies of the outputs on rank 0's device, by rank, then output; 0 until
@@ -149,6 +154,11 @@ private:
     CUdeviceptr exact = 0, working = 0, magnitude = 0;
   };
   struct Reference;
+  /// A list in device memory; null for everything.
+  struct TileList {
+    CUdeviceptr address = 0;
+    int64_t count = 0;
+  };
 
   OracleWorkload(const CudaDriver &driver, const OracleConfig &config);
 
@@ -168,22 +178,42 @@ private:
   /// Enqueues the hashing of all inputs of \p set.
   Result<void> hashInputs(unsigned set, bool isNow);
   Result<void> perturb(unsigned set, uint64_t seed);
+  /// Enqueues the drawing of \p tensor into \p address; derived ones get NaN.
+  Result<void> draw(unsigned set, unsigned rank, const task::Tensor &tensor,
+                    CUdeviceptr address);
+  /// Lets the reference make the derived inputs.
+  Result<void> derive(unsigned set, bool isPerturbation);
+  Result<void> allocateBefore(SetState &state);
+  bool isDerived(unsigned set, const task::Tensor &tensor) const;
+  /// The arguments of all ranks as the reference gets them.
+  Result<std::vector<task::ArgumentBlock>> packForReference(unsigned set) const;
   /// Enqueues NaN for the outputs of \p set, or for what all sets share.
   Result<void> poison(unsigned set);
+  /// Enqueues what an output that is in place holds before a call.
+  Result<void> restore(unsigned set, const BufferInfo &buffer);
   Result<void> writeGuards(const BufferInfo &buffer);
   Result<void> synchronizeAll();
   /// "X", or "X of rank 1" when there are several.
   std::string describe(const BufferInfo &buffer) const;
+  std::string describeOutput(unsigned rank, size_t output) const;
   Result<void> checkGuards(unsigned set);
   Result<void> checkInputs(unsigned set);
 
   // OracleJudge.cpp
   Result<void> loadReference();
   Result<void> allocateExpected();
-  /// Runs the reference on the inputs of \p set; tiles in device memory.
-  Result<void> computeExpected(unsigned set, CUdeviceptr tiles,
-                               int64_t tileCount);
-  Result<std::vector<int64_t>> chooseTiles(uint64_t seed);
+  /// Runs the reference on the inputs of \p set with the arguments of \p rank.
+  Result<void> computeExpected(unsigned set, unsigned rank,
+                               const TileList &tiles);
+  /// Tiles or units for a sample; none when there is nothing to choose from.
+  Result<std::vector<int64_t>> chooseTiles(unsigned set, uint64_t seed);
+  bool differsBetweenRanks() const;
+  Result<void> judgeRank(Judgement &judgement, unsigned set, unsigned rank,
+                         const TileList &tiles);
+  /// The acceptance rule `reference`.
+  Result<void> judgeByReference(Judgement &judgement, unsigned set,
+                                unsigned rank, size_t output,
+                                const TileList &tiles);
   Result<CompareJob> makeJob(unsigned set, unsigned rank, size_t output) const;
   Result<void> judgeOutput(Judgement &judgement, unsigned set, unsigned rank,
                            size_t output, const CompareJob &job);
@@ -205,6 +235,8 @@ private:
   std::vector<uint64_t> outputBytes;
   std::unique_ptr<Reference> reference;
   std::vector<ExpectedArrays> expected;
+  /// Room for a d2k_acceptance.
+  CUdeviceptr acceptance = 0;
   /// By rank: two words for each input of each set, see getHash.
   std::vector<CUdeviceptr> hashes;
   /// Private: nobody else can make data with a given hash.

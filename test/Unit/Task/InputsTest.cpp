@@ -150,6 +150,14 @@ TEST(Inputs, Generators) {
   }
   EXPECT_GT(large, 0);
   EXPECT_LT(large, 10);
+
+  spec.kind = DrawKind::PowersOfTwo;
+  spec.low = -2;
+  spec.high = 1;
+  std::set<double> powers;
+  for (int i = 0; i < 200; ++i)
+    powers.insert(drawValue(spec, 1, i));
+  EXPECT_EQ(powers, (std::set<double>{0.25, 0.5, 1, 2}));
 }
 
 TEST(Inputs, FaultsOfGenerators) {
@@ -180,6 +188,9 @@ TEST(Inputs, FaultsOfGenerators) {
             "\"every\" of zero_rows is below 1");
   EXPECT_EQ(getFault("zero_rows", make({{"std", 1}, {"every", 2.5}})),
             "\"every\" of zero_rows is no whole number");
+  EXPECT_EQ(getFault("powers_of_two", make({{"low", -6}, {"high", 2}})), "");
+  EXPECT_EQ(getFault("powers_of_two", make({{"low", -6}})),
+            "the generator powers_of_two needs the number \"high\"");
   EXPECT_EQ(
       getFault("scaled_rows", make({{"std", 1}, {"low", 3}, {"high", 2}})),
       "\"low\" and \"high\" of scaled_rows are no rising range of "

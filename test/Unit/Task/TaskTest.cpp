@@ -234,6 +234,31 @@ TEST(TaskLint, TensorsAndTolerance) {
             "tolerance.Z: is no output\n");
 }
 
+TEST(TaskLint, OutputsInPlaceAndDerivedInputs) {
+  const char *output = R"("Y": {"shape": ["M", "N"], "dtype": "bfloat16",)";
+  auto getOutputFaults = [&](const std::string &members) {
+    return getFaults(change(output, output + members));
+  };
+  EXPECT_EQ(getOutputFaults(
+                R"( "in_place": true, "distribution": {"type": "normal"},)"),
+            "");
+  EXPECT_EQ(getOutputFaults(
+                R"( "in_place": true, "distribution": {"type": "derived"},)"),
+            "");
+  EXPECT_NE(getOutputFaults(R"( "in_place": true,)").find("distribution"),
+            std::string::npos);
+  EXPECT_NE(getOutputFaults(R"( "distribution": {"type": "normal"},)")
+                .find("only an output that is in place has a `distribution`"),
+            std::string::npos);
+  EXPECT_EQ(getFaults(change(R"({"type": "uniform", "low": 0.5, "high": 2.0})",
+                             R"({"type": "derived"})")),
+            "");
+  EXPECT_NE(getFaults(change(R"({"type": "constant", "value": 1.5})",
+                             R"({"type": "derived"})"))
+                .find("a scalar needs a distribution of type constant"),
+            std::string::npos);
+}
+
 TEST(TaskLint, Trials) {
   const char *held = R"("held_out": [)";
   auto getTrialFaults = [&](const std::string &trial) {
