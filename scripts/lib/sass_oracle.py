@@ -7,7 +7,9 @@
 #   blocks     basic blocks and edges (--sass-blocks), with `nvdisasm -bbcfg`
 #
 # What nvdisasm does not say, and is therefore not compared:
-#   - calls: it shows what the callee reads and writes;
+#   - calls inside the module: it shows what the callee reads and writes. At
+#     others it shows what the interface allows a callee to change, which must
+#     be in what we take for changed;
 #   - the predicates of a set (PR, UPR): P2R, R2P, UP2UR, UR2UP;
 #   - uniform registers from UR63 on;
 #   - padding: a branch to itself that nothing reaches, and NOPs, at the end of
@@ -125,7 +127,13 @@ def compareRegisters(theirs, ours):
                 *place, "ours" if place in ours else "nvdisasm's"))
             continue
         text, reads, writes = theirs[place]
-        if MNEMONIC.match(text)[1] in NOT_COMPARED:
+        mnemonic = MNEMONIC.match(text)[1]
+        if mnemonic == "CALL" and ours[place][2]:
+            compared += 1
+            if missing := writes - ours[place][2]:
+                differences.append("%s+0x%x: %s: may change %s, too" % (
+                    *place, text, " ".join(sorted(missing))))
+        if mnemonic in NOT_COMPARED:
             continue
         compared += 1
         words = []

@@ -4,6 +4,7 @@
 
 #include "SASSActions.h"
 
+#include "d2k/Frontend/SASS/CallConvention.h"
 #include "d2k/Support/Files.h"
 
 #include "llvm/Support/Format.h"
@@ -107,8 +108,14 @@ void d2k::printSassRegisters(const std::vector<Module> &modules,
            << instruction.print();
         if (!instruction.isModelled)
           os << " | not modelled";
-        printSet("reads", getReads(instruction), os);
-        printSet("writes", getWrites(instruction), os);
+        RegisterSet reads = getReads(instruction);
+        RegisterSet writes = getWrites(instruction);
+        if (callsForeignCode(module, instruction)) {
+          reads.unite(getForeignCallReads());
+          writes.unite(getForeignCallWrites());
+        }
+        printSet("reads", reads, os);
+        printSet("writes", writes, os);
         os << '\n';
       }
     }

@@ -7,6 +7,7 @@
 #include "Lifter.h"
 
 #include "d2k/Dialect/Kern/Location.h"
+#include "d2k/Frontend/SASS/CallConvention.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
@@ -16,23 +17,6 @@ using namespace d2k;
 using namespace d2k::sasslift;
 using sass::OpcodeClass;
 using sass::RegisterSet;
-
-/// Registers that a callee outside of the module may change: all but the
-/// stack pointer and those that the ABI makes it keep (observed in what nvcc 13
-/// generates around calls: R16 to R31).
-static RegisterSet getClobbered() {
-  RegisterSet set;
-  for (uint16_t i = 0; i < 255; ++i)
-    if (i != 1 && (i < 16 || i > 31))
-      set.insert(Register{RegisterFile::General, i});
-  for (uint16_t i = 0; i < 255; ++i)
-    set.insert(Register{RegisterFile::Uniform, i});
-  for (uint16_t i = 0; i < 7; ++i) {
-    set.insert(Register{RegisterFile::Predicate, i});
-    set.insert(Register{RegisterFile::UniformPredicate, i});
-  }
-  return set;
-}
 
 ModuleLifter::ModuleLifter(const sass::Module &module, MLIRContext &context,
                            LiftStatistics &statistics)
@@ -109,7 +93,9 @@ ModuleLifter::getInfo(const sass::Function &function) {
 
 void ModuleLifter::countOpaque(const Instruction &instruction, Location loc) {
   ++statistics.opaque;
-  if (++statistics.opaqueByMnemonic[instruction.mnemonic->text] == 1)
+  // What the table does not know is a remark of the reader's.
+  if (++statistics.opaqueByMnemonic[instruction.mnemonic->text] == 1 &&
+      instruction.isModelled)
     emitRemark(loc) << "'" << instruction.mnemonic->text
                     << "' is not modelled and becomes kern.opaque";
 }
@@ -267,10 +253,8 @@ void ModuleLifter::getCallAccesses(const sass::Function &caller,
     writes = callee->writes;
     return;
   }
-  // The ABI passes arguments and the return address from R4 on.
-  for (uint16_t i = 4; i < 16; ++i)
-    reads.insert(Register{RegisterFile::General, i});
-  writes = getClobbered();
+  reads = sass::getForeignCallReads();
+  writes = sass::getForeignCallWrites();
 }
 
 void ModuleLifter::summarize() {
