@@ -15,6 +15,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -24,7 +25,17 @@ using namespace d2k;
 static constexpr unsigned kMaxReportedErrors = 10;
 
 TierReader::TierReader(const AnalyzeRequest &request, bool keepKern)
-    : request(request), keepKern(keepKern), cache(request.cacheFolder) {}
+    : request(request), keepKern(keepKern), cache(request.cacheFolder),
+      authored(request.inputs) {}
+
+std::string TierReader::makeKey(llvm::StringRef kind, llvm::StringRef name,
+                                llvm::StringRef content,
+                                llvm::StringRef extras) {
+  if (!cache.isEnabled())
+    return {};
+  return cache.makeKey({kind, name, request.kernelPattern, content,
+                        llvm::join(authored.getFolders(), "\n"), extras});
+}
 
 /// Reads the text of the places in `kernel` again: the sources may have changed
 /// where the machine code has not.
@@ -105,6 +116,9 @@ Result<TierResult> TierReader::analyzeKern(const std::string &name, Tier tier,
 
   properties::Options options;
   options.tier = tier;
+  options.isAuthored = [this](llvm::StringRef file) {
+    return authored.contains(file);
+  };
   if (request.kernelFilter)
     options.kernelFilter = [&](llvm::StringRef mangled,
                                llvm::StringRef demangled) {
@@ -164,10 +178,7 @@ Result<TierResult> TierReader::readPtx(const std::string &name,
                              remarks.end());
     return result;
   };
-  std::string key;
-  if (cache.isEnabled())
-    key = cache.makeKey({"ptx", name, request.kernelPattern, kept});
-  return cached(key, read);
+  return cached(makeKey("ptx", name, kept), read);
 }
 
 //===----------------------------------------------------------------------===//
@@ -211,9 +222,13 @@ Result<TierResult> TierReader::analyzeCode(const sass::Module &module,
   if (!result)
     return result;
   result->tool = module.disassembler;
-  for (const sass::Remark &remark : module.remarks)
-    result->remarks.push_back(module.name + ": " + remark.function + ": " +
-                              remark.message);
+  for (const sass::Remark &remark : module.remarks) {
+    std::string text = module.name + ": ";
+    if (!remark.function.empty())
+      text += remark.function + "+0x" +
+              llvm::utohexstr(remark.offset, /*LowerCase=*/true) + ": ";
+    result->remarks.push_back(text + remark.message);
+  }
   for (KernelFacts &kernel : result->kernels) {
     const sass::Function *function = module.findFunction(kernel.name);
     if (function && function->info.registers)
@@ -255,11 +270,8 @@ Result<TierResult> TierReader::readCode(const sass::Image &image,
       return forwardFailure(std::move(module));
     return analyzeCode(*module, extras);
   };
-  std::string key;
-  if (cache.isEnabled())
-    key = cache.makeKey({"sass", image.name, request.kernelPattern, image.bytes,
-                         describe(extras)});
-  return cached(key, read);
+  return cached(makeKey("sass", image.name, image.bytes, describe(extras)),
+                read);
 }
 
 Result<TierResult> TierReader::readDisassembly(const Input &input) {
@@ -270,9 +282,5 @@ Result<TierResult> TierReader::readDisassembly(const Input &input) {
       return forwardFailure(std::move(module));
     return analyzeCode(*module, {});
   };
-  std::string key;
-  if (cache.isEnabled())
-    key = cache.makeKey(
-        {"disassembly", input.path, request.kernelPattern, input.bytes});
-  return cached(key, read);
+  return cached(makeKey("disassembly", input.path, input.bytes), read);
 }

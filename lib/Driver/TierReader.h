@@ -5,6 +5,7 @@
 #ifndef D2K_LIB_DRIVER_TIERREADER_H
 #define D2K_LIB_DRIVER_TIERREADER_H
 
+#include "AuthoredFiles.h"
 #include "Inputs.h"
 #include "ResultCache.h"
 #include "Sources.h"
@@ -50,6 +51,9 @@ public:
   std::vector<std::string> takeKern() { return std::move(kern); }
 
 private:
+  /// Of everything that the result depends on besides the program.
+  std::string makeKey(llvm::StringRef kind, llvm::StringRef name,
+                      llvm::StringRef content, llvm::StringRef extras = {});
   using LiftFn = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(
       mlir::MLIRContext &)>;
   Result<TierResult> analyzeKern(const std::string &name, Tier tier,
@@ -63,6 +67,7 @@ private:
   const AnalyzeRequest &request;
   bool keepKern;
   ResultCache cache;
+  AuthoredFiles authored;
   double disassemblySeconds = 0;
   SourceCache sources;
   std::vector<std::string> kern;

@@ -40,6 +40,12 @@ static json::Value toJson(const SourceLocation &where) {
     object.append("sass_offset", *where.sassOffset);
   if (!where.sassInstruction.empty())
     object.append("sass_instruction", where.sassInstruction);
+  if (!where.inlinedFile.empty()) {
+    json::Object inlined;
+    inlined.append("file", where.inlinedFile);
+    inlined.append("line", where.inlinedLine);
+    object.append("inlined_from", std::move(inlined));
+  }
   return object;
 }
 

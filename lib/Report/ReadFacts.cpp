@@ -107,6 +107,10 @@ SourceLocation Reader::readPlace(const json::Cursor &cursor) {
   place.sassOffset = count(cursor, "sass_offset");
   if (cursor.find("sass_instruction"))
     place.sassInstruction = text(cursor, "sass_instruction");
+  if (std::optional<json::Cursor> inlined = cursor.find("inlined_from")) {
+    place.inlinedFile = text(*inlined, "file");
+    place.inlinedLine = take(inlined->getInteger("line"));
+  }
   return place;
 }
 

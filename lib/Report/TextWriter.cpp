@@ -98,6 +98,13 @@ TextWriter &TextWriter::places(size_t indent,
     if (!place.snippet.empty())
       add("  ").add(shorten(place.snippet, room()), Style::Dim);
     end();
+    if (!place.inlinedFile.empty()) {
+      pad(indent + 2).add("inlined from ", Style::Dim);
+      SourceLocation header;
+      header.file = place.inlinedFile;
+      header.line = place.inlinedLine;
+      add(shorten(describePlace(header), room()), Style::Dim).end();
+    }
     // What the compiler made of the line, where the line does not say it.
     if (!place.instruction.empty() &&
         place.snippet.find(place.instruction) == std::string::npos) {

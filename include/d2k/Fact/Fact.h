@@ -141,14 +141,21 @@ struct SourceLocation {
   std::optional<int64_t> sassOffset;
   /// Its mnemonic: "LDSM.16.M88.4".
   std::string sassInstruction;
+  /// For kind Source: when `file` and `line` are where the author's code calls
+  /// that of a library's header, the place in the header that the instruction
+  /// was made from; else an empty file and 0.
+  std::string inlinedFile;
+  int64_t inlinedLine = 0;
 
   friend bool operator==(const SourceLocation &,
                          const SourceLocation &) = default;
   friend bool operator<(const SourceLocation &a, const SourceLocation &b) {
     return std::tie(a.file, a.line, a.column, a.kind, a.ptxLine, a.snippet,
-                    a.instruction, a.sassOffset, a.sassInstruction) <
+                    a.instruction, a.sassOffset, a.sassInstruction,
+                    a.inlinedFile, a.inlinedLine) <
            std::tie(b.file, b.line, b.column, b.kind, b.ptxLine, b.snippet,
-                    b.instruction, b.sassOffset, b.sassInstruction);
+                    b.instruction, b.sassOffset, b.sassInstruction,
+                    b.inlinedFile, b.inlinedLine);
   }
 };
 

@@ -38,6 +38,10 @@ struct Options {
   /// Entry functions with more operations than this are not analysed: every
   /// property is undecided then, with the reason. 0 means no limit.
   uint64_t maxOperations = 0;
+  /// Whether a source file is the author's, and not a library's header. Code
+  /// of a header is reported where the author's code calls it. Empty: places
+  /// are where the code stands.
+  std::function<bool(llvm::StringRef file)> isAuthored;
 };
 
 /// Analyses every entry function of \p module, in the order of their names.

@@ -97,7 +97,7 @@ properties::analyzeModule(mlir::ModuleOp module, const Options &options,
     facts.sharedBytes = shared.lookup(func.getSymNameAttr());
 
     KernelContext kernel(func, symbols);
-    Detector detector(kernel, options.tier, snippets);
+    Detector detector(kernel, options, snippets);
     uint64_t numOps = 0;
     if (options.maxOperations != 0)
       for (mlir::Block &block : func.getBody())

@@ -44,17 +44,27 @@ std::string properties::getTypeName(kern::ElementType type) {
 // Places
 //===----------------------------------------------------------------------===//
 
-/// Where `loc` is, without the text of the line.
-static SourceLocation locate(mlir::Location loc) {
+SourceLocation Detector::locate(mlir::Location loc) const {
   SourceLocation place;
   mlir::FileLineColLoc ptx = kern::getPtxLocation(loc);
   mlir::FileLineColLoc sass = kern::getSassLocation(loc);
   auto stack = kern::getSourceLocations(loc);
   if (!stack.empty()) {
     place.kind = LocationKind::Source;
-    place.file = stack[0].file.str();
-    place.line = stack[0].line;
-    place.column = stack[0].column;
+    size_t shown = 0;
+    if (options.isAuthored)
+      while (shown < stack.size() && !options.isAuthored(stack[shown].file))
+        ++shown;
+    // Of code that is nobody's, the line itself.
+    if (shown == stack.size())
+      shown = 0;
+    place.file = stack[shown].file.str();
+    place.line = stack[shown].line;
+    place.column = stack[shown].column;
+    if (shown != 0) {
+      place.inlinedFile = stack[0].file.str();
+      place.inlinedLine = stack[0].line;
+    }
     if (ptx)
       place.ptxLine = ptx.getLine();
   } else if (sass) {
@@ -146,8 +156,8 @@ void Detector::addFact(AttributeMap attributes, OpId at,
 void Detector::record(const Claim &claim) {
   Fact fact;
   fact.attributes = claim.attributes;
-  fact.tier = tier;
-  fact.tiers.insert(tier);
+  fact.tier = getTier();
+  fact.tiers.insert(getTier());
   fact.inMain = Tristate::No;
   if (claim.placed) {
     OpId at = claim.op;
@@ -206,8 +216,8 @@ void Detector::addFact(AttributeMap attributes, OpId op) {
 void Detector::addKernelFact(AttributeMap attributes) {
   Fact fact;
   fact.attributes = std::move(attributes);
-  fact.tier = tier;
-  fact.tiers.insert(tier);
+  fact.tier = getTier();
+  fact.tiers.insert(getTier());
   fact.inMain = Tristate::No;
   fact.where.push_back(getPlace(getFunc().getLoc()));
   found.facts.push_back(std::move(fact));

@@ -62,9 +62,9 @@ struct Judgement {
 /// One kernel as a property sees it.
 class Detector {
 public:
-  Detector(analysis::KernelContext &kernel, Tier tier,
+  Detector(analysis::KernelContext &kernel, const Options &options,
            const SnippetProvider &snippets)
-      : kernel(kernel), tier(tier), snippets(snippets) {}
+      : kernel(kernel), options(options), snippets(snippets) {}
 
   analysis::KernelContext &getKernel() { return kernel; }
   kern::FuncOp getFunc() { return kernel.getFunc(); }
@@ -75,7 +75,7 @@ public:
   const analysis::MemoryRoots &getMemory() { return kernel.getMemory(); }
   const analysis::Provenance &getProvenance() { return kernel.getProvenance(); }
   const analysis::MainRegion &getMainRegion() { return kernel.getMainRegion(); }
-  Tier getTier() const { return tier; }
+  Tier getTier() const { return options.tier; }
 
   /// Calls `fn(id, op)` for each operation of type `OpT`, dead ones included.
   template <typename OpT, typename Fn>
@@ -153,6 +153,8 @@ private:
   bool hasText(const SourceLocation &place) const {
     return snippets && place.line != 0 && place.kind != LocationKind::Sass;
   }
+  /// Where `loc` is, without the text of the line.
+  SourceLocation locate(mlir::Location loc) const;
   void addPlace(std::vector<SourceLocation> &places, OpId op);
   void record(const Claim &claim);
   /// Work on the other side of a branch on launch parameters that makes no
@@ -163,7 +165,7 @@ private:
   llvm::ArrayRef<uint32_t> getPlainStores(analysis::ObjectId object);
 
   analysis::KernelContext &kernel;
-  Tier tier;
+  const Options &options;
   const SnippetProvider &snippets;
   FactSet found;
   std::vector<Claim> claims;

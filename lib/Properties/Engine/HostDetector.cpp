@@ -142,8 +142,12 @@ void HostDetector::finish(const PropertyInfo &info) {
     Fact fact;
     fact.property = info.id;
     fact.attributes = key.second;
-    fact.tier = Tier::Source;
-    fact.tiers = {Tier::Source};
+    // Of a property that another tier decides, the host code has a part only:
+    // the launch.
+    fact.tier = info.decidingTiers.contains(Tier::Source)
+                    ? Tier::Source
+                    : info.decidingTiers.toVector().front();
+    fact.tiers = {Tier::Source, fact.tier};
     fact.workloads = getWorkloads(finding);
     fact.where = std::move(finding.where);
     getSet(key.first).facts.push_back(std::move(fact));

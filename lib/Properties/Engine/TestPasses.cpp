@@ -21,7 +21,10 @@ static void printPlaces(llvm::raw_ostream &os,
        << (place.kind == LocationKind::Ptx    ? "ptx:"
            : place.kind == LocationKind::Sass ? "sass:"
                                               : "")
-       << place.line;
+       << place.line
+       << (place.inlinedFile.empty() ? std::string()
+                                     : "<-" + place.inlinedFile + ":" +
+                                           std::to_string(place.inlinedLine));
   os << '\n';
 }
 
@@ -37,6 +40,9 @@ struct TestProperties : PassWrapper<TestProperties, OperationPass<ModuleOp>> {
   Option<std::string> only{*this, "only",
                            llvm::cl::desc("print this property only")};
 
+  Option<std::string> authored{
+      *this, "authored", llvm::cl::desc("the one file that is the author's")};
+
   bool isWanted(const std::string &property) const {
     return only.empty() || property == only;
   }
@@ -46,6 +52,8 @@ struct TestProperties : PassWrapper<TestProperties, OperationPass<ModuleOp>> {
     properties::Options options;
     auto isa = getOperation()->getAttrOfType<StringAttr>("kern.isa");
     options.tier = isa && isa.getValue() == "sass" ? Tier::Sass : Tier::Ptx;
+    if (!authored.empty())
+      options.isAuthored = [&](StringRef file) { return file == authored; };
     for (const KernelFacts &kernel :
          properties::analyzeModule(getOperation(), options, {})) {
       os << "kernel " << kernel.name
