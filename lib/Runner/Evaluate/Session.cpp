@@ -187,6 +187,15 @@ Step<json::Value> Session::askOracle(std::string_view operation,
   return tl::unexpected<Trouble>(std::move(trouble));
 }
 
+std::optional<Trouble> Session::findLostOracle() {
+  if (!oracle)
+    return std::nullopt;
+  Step<json::Value> answer = askOracle("ping", {}, 60s);
+  if (answer)
+    return std::nullopt;
+  return std::move(answer.error());
+}
+
 Step<json::Value> Session::askWorker(Side side, std::string_view operation,
                                      json::Object arguments,
                                      std::chrono::milliseconds timeout,

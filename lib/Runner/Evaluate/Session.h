@@ -88,6 +88,10 @@ public:
                               const std::string &doing,
                               double *seconds = nullptr);
 
+  /// What took the oracle away, when it is gone: then its buffers are too, and
+  /// what became of a worker says nothing about the submission.
+  std::optional<Trouble> findLostOracle();
+
   /// What was asked so far.
   const std::map<std::string, RequestTime> &getRequests() const {
     return requests;

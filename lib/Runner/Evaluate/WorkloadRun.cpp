@@ -38,6 +38,9 @@ Step<WorkloadResult> WorkloadRun::run() {
   Step<void> done = runSteps();
   if (done)
     return result;
+  if (done.error().kind != Trouble::Kind::Lost)
+    if (std::optional<Trouble> lost = session.findLostOracle())
+      return tl::unexpected<Trouble>(std::move(*lost));
   if (done.error().kind != Trouble::Kind::Verdict)
     return forwardTrouble(std::move(done));
   result.verdict = done.error().verdict;

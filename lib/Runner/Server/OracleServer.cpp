@@ -286,6 +286,10 @@ int runner::serveOracle(Channel &channel) {
       {"capture", on(&OracleServer::capture)},
       {"judge", on(&OracleServer::judge)},
       {"hash", on(&OracleServer::hash)},
+      {"ping",
+       [](const json::Cursor &) -> Result<json::Object> {
+         return json::Object{};
+       }},
       {"close",
        [](const json::Cursor &) -> Result<json::Object> {
          return json::Object{};
