@@ -150,9 +150,15 @@ Result<void> DeviceOps::fill(const task::DrawSpec &spec, CUdeviceptr data,
 }
 
 Result<void> DeviceOps::perturb(const task::DrawSpec &spec, CUdeviceptr data,
-                                int64_t count, uint64_t seed, uint64_t every) {
-  PerturbJob job = {{spec, asPointer(data), count, seed}, every};
-  return launch(Kernel_perturb, &job, count);
+                                int64_t count, uint64_t seed, uint64_t every,
+                                uint64_t key, CUdeviceptr sum) {
+  int64_t bytes = (count * task::getElementBits(spec.type) + 7) / 8;
+  PerturbJob job = {
+      {spec, asPointer(data), count, seed},
+      every,
+      {asPointer(data), bytes, key, asPointer<unsigned long long>(sum)}};
+  // Whole warps, as one item would be a single thread.
+  return launch(Kernel_perturb, &job, std::max<int64_t>(getLines(job), 2));
 }
 
 Result<void> DeviceOps::setPattern(CUdeviceptr data, uint64_t bytes,

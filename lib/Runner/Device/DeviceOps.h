@@ -31,9 +31,11 @@ public:
   /// Draws \p count elements.
   Result<void> fill(const task::DrawSpec &spec, CUdeviceptr data, int64_t count,
                     uint64_t seed);
-  /// Redraws a random cache line in \p every.
+  /// Redraws a random cache line in \p every of \p count elements, and lets
+  /// their hash under \p key at \p sum follow.
   Result<void> perturb(const task::DrawSpec &spec, CUdeviceptr data,
-                       int64_t count, uint64_t seed, uint64_t every);
+                       int64_t count, uint64_t seed, uint64_t every,
+                       uint64_t key, CUdeviceptr sum);
   /// Fills with a pattern of four bytes.
   Result<void> setPattern(CUdeviceptr data, uint64_t bytes, uint32_t pattern);
   /// Adds a hash under the private \p key to the 64-bit word \p sum in device

@@ -20,9 +20,8 @@ static void fill(const FillJob &job) {
 }
 
 static void perturb(const PerturbJob &job) {
-  int64_t bits = task::getElementBits(job.fill.spec.type);
-  for (int64_t i = 0; i * kLineBytes * 8 < job.fill.count * bits; ++i)
-    perturbItem(job, i);
+  for (int64_t i = 0; i < getLines(job); ++i)
+    *job.hash.sum += perturbItem(job, i);
 }
 
 static void setPattern(const PatternJob &job) {

@@ -39,23 +39,6 @@ D2K_HOST_DEVICE inline void fillItem(const FillJob &job, int64_t item) {
                        task::drawElement(job.spec, job.seed, i));
 }
 
-/// Redraws a random line in `every`; a work item is a line.
-struct PerturbJob {
-  FillJob fill;
-  uint64_t every;
-};
-
-D2K_HOST_DEVICE inline void perturbItem(const PerturbJob &job, int64_t line) {
-  // Stream 3: the streams below it draw elements.
-  if (task::drawBits(job.fill.seed, 3, uint64_t(line)) % job.every != 0)
-    return;
-  int64_t elements = kLineBytes * 8 / task::getElementBits(job.fill.spec.type);
-  for (int64_t i = line * elements;
-       i < (line + 1) * elements && i < job.fill.count; ++i)
-    task::storeElement(job.fill.spec.type, job.fill.data, i,
-                       task::drawElement(job.fill.spec, job.fill.seed, i));
-}
-
 /// Writes a pattern of four bytes; a work item is a word of four, the last one
 /// may be partial. `count` is written by countDifferent only: the number of
 /// bytes that are not those of the pattern.
@@ -93,6 +76,43 @@ D2K_HOST_DEVICE inline uint64_t hashItem(const HashJob &job, int64_t item) {
       word |= uint64_t(static_cast<const uint8_t *>(job.data)[item * 8 + i])
               << (8 * i);
   return task::mixBits(word ^ task::mixBits(job.key + uint64_t(item)));
+}
+
+/// Redraws a random line in `every`; a work item is a line. The hash of the
+/// data, in `hash`, follows: what the old words added is taken away.
+struct PerturbJob {
+  FillJob fill;
+  uint64_t every;
+  HashJob hash;
+};
+
+/// Lines of the data.
+D2K_HOST_DEVICE inline int64_t getLines(const PerturbJob &job) {
+  return (job.hash.bytes + kLineBytes - 1) / kLineBytes;
+}
+
+/// What the words of \p line add to the hash.
+D2K_HOST_DEVICE inline uint64_t hashLine(const HashJob &job, int64_t line) {
+  uint64_t sum = 0;
+  for (int64_t i = line * kLineBytes / 8;
+       i < (line + 1) * kLineBytes / 8 && i * 8 < job.bytes; ++i)
+    sum += hashItem(job, i);
+  return sum;
+}
+
+/// Redraws \p line, perhaps; what is to be added to the hash.
+D2K_HOST_DEVICE inline uint64_t perturbItem(const PerturbJob &job,
+                                            int64_t line) {
+  // Stream 3: the streams below it draw elements.
+  if (task::drawBits(job.fill.seed, 3, uint64_t(line)) % job.every != 0)
+    return 0;
+  uint64_t before = hashLine(job.hash, line);
+  int64_t elements = kLineBytes * 8 / task::getElementBits(job.fill.spec.type);
+  for (int64_t i = line * elements;
+       i < (line + 1) * elements && i < job.fill.count; ++i)
+    task::storeElement(job.fill.spec.type, job.fill.data, i,
+                       task::drawElement(job.fill.spec, job.fill.seed, i));
+  return hashLine(job.hash, line) - before;
 }
 
 /// Reads `bytes` bytes, a multiple of 16, and writes none of them. `sink` gets

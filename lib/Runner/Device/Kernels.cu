@@ -25,11 +25,11 @@ extern "C" __global__ void d2k_fill(FillJob job) {
 }
 
 extern "C" __global__ void d2k_perturb(PerturbJob job) {
-  int64_t bits = task::getElementBits(job.fill.spec.type);
-  int64_t lines =
-      (job.fill.count * bits + kLineBytes * 8 - 1) / (kLineBytes * 8);
-  for (int64_t i = getFirstItem(); i < lines; i += getStride())
-    perturbItem(job, i);
+  unsigned long long own = 0;
+  for (int64_t i = getFirstItem(); i < getLines(job); i += getStride())
+    own += perturbItem(job, i);
+  if (own != 0)
+    atomicAdd(job.hash.sum, own);
 }
 
 extern "C" __global__ void d2k_setPattern(PatternJob job) {

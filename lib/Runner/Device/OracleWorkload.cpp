@@ -162,9 +162,18 @@ Result<void> OracleWorkload::addBuffersOfRank(unsigned rank) {
   if (!words)
     return forwardFailure(std::move(words));
   hashes.push_back(*words);
+  // Those of scalars stay 0.
+  if (Result<void> done = ops[rank]->setPattern(
+          *words, std::max<uint64_t>(config.sets * task.inputs.size(), 1) * 16,
+          0);
+      !done)
+    return done;
+  places.emplace_back(config.sets);
   for (unsigned set = 0; set < config.sets; ++set)
     for (const std::vector<Tensor> *list : {&task.inputs, &task.outputs})
       for (const Tensor &tensor : *list) {
+        SetPlaces &own = places[rank][set];
+        (tensor.isOutput ? own.outputs : own.inputs).push_back(buffers.size());
         if (tensor.isScalar)
           continue;
         Result<int64_t> bytes = task.getByteSize(tensor, axes);
@@ -175,6 +184,7 @@ Result<void> OracleWorkload::addBuffersOfRank(unsigned rank) {
             !done)
           return done;
       }
+  shared.push_back(buffers.size());
   Result<void> done = addBuffer(
       rank, kAllSets, std::string(task::kWorkspaceName), config.workspaceBytes);
   if (!done)
@@ -186,6 +196,7 @@ Result<void> OracleWorkload::addBuffersOfRank(unsigned rank) {
     Result<int64_t> signals = task.symmetric->signalWords.evaluate(axes);
     if (!signals)
       return forwardFailure(std::move(signals));
+    shared.push_back(buffers.size());
     done = addBuffer(rank, kAllSets, std::string(task::kScratchName),
                      uint64_t(*scratch));
     if (done)
@@ -220,12 +231,17 @@ std::string OracleWorkload::describe(const BufferInfo &buffer) const {
 // Contents
 //===----------------------------------------------------------------------===//
 
-Result<task::DrawSpec> OracleWorkload::getSpec(unsigned set,
-                                               const Tensor &input) const {
-  return task::getDrawSpec(
+Result<std::optional<task::DrawSpec>>
+OracleWorkload::getSpec(unsigned set, const Tensor &input) const {
+  if (isDerived(set, input))
+    return std::nullopt;
+  Result<task::DrawSpec> spec = task::getDrawSpec(
       *config.task, input,
       config.task->getDistribution(input, *config.workload, states[set].trial),
       axes);
+  if (!spec)
+    return forwardFailure(std::move(spec));
+  return *spec;
 }
 
 /// Elements in storage of \p bytes bytes of \p type.
@@ -244,21 +260,33 @@ Result<void> OracleWorkload::fill(unsigned set, const task::TrialSpec &trial) {
   if (Result<void> done = allocateBefore(state); !done)
     return done;
   state.isFilled = true;
+  const std::vector<Tensor> &inputs = config.task->inputs;
   const std::vector<Tensor> &outputs = config.task->outputs;
-  for (unsigned rank = 0; rank < ranks; ++rank) {
-    for (const Tensor &input : config.task->inputs)
-      if (!input.isScalar)
-        if (Result<void> done =
-                draw(set, rank, input,
-                     getBuffer(rank, set, input.name).getAddress());
-            !done)
-          return done;
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i].isInPlace)
-        if (Result<void> done =
-                draw(set, rank, outputs[i], state.before[rank][i]);
-            !done)
-          return done;
+  state.specs.assign(inputs.size(), std::nullopt);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].isScalar)
+      continue;
+    Result<std::optional<task::DrawSpec>> spec = getSpec(set, inputs[i]);
+    if (!spec)
+      return forwardFailure(std::move(spec));
+    state.specs[i] = *spec;
+    for (unsigned rank = 0; rank < ranks; ++rank)
+      if (Result<void> done = draw(set, rank, inputs[i], *spec,
+                                   getInput(rank, set, i).getAddress());
+          !done)
+        return done;
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].isInPlace)
+      continue;
+    Result<std::optional<task::DrawSpec>> spec = getSpec(set, outputs[i]);
+    if (!spec)
+      return forwardFailure(std::move(spec));
+    for (unsigned rank = 0; rank < ranks; ++rank)
+      if (Result<void> done =
+              draw(set, rank, outputs[i], *spec, state.before[rank][i]);
+          !done)
+        return done;
   }
   Result<void> done = derive(set, /*isPerturbation=*/false);
   if (done)
@@ -293,15 +321,14 @@ bool OracleWorkload::isDerived(unsigned set, const Tensor &tensor) const {
 }
 
 Result<void> OracleWorkload::draw(unsigned set, unsigned rank,
-                                  const Tensor &tensor, CUdeviceptr address) {
+                                  const Tensor &tensor,
+                                  const std::optional<task::DrawSpec> &spec,
+                                  CUdeviceptr address) {
   Result<int64_t> bytes = config.task->getByteSize(tensor, axes);
   if (!bytes)
     return forwardFailure(std::move(bytes));
-  if (isDerived(set, tensor))
-    return ops[rank]->setPattern(address, uint64_t(*bytes), kPoisonPattern);
-  Result<task::DrawSpec> spec = getSpec(set, tensor);
   if (!spec)
-    return forwardFailure(std::move(spec));
+    return ops[rank]->setPattern(address, uint64_t(*bytes), kPoisonPattern);
   return ops[rank]->fill(
       *spec, address, countElements(uint64_t(*bytes), tensor.type),
       task::getInputSeed(*config.task, tensor, rank, states[set].seed));
@@ -324,28 +351,27 @@ OracleWorkload::packForReference(unsigned set) const {
 }
 
 Result<void> OracleWorkload::perturb(unsigned set, uint64_t seed) {
-  if (!states[set].isFilled)
-    return fail(FailureKind::Internal, "perturb before fill");
-  states[set].seed = seed;
-  for (const Tensor &input : config.task->inputs) {
+  SetState &state = states[set];
+  state.seed = seed;
+  const std::vector<Tensor> &inputs = config.task->inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
     // Constant inputs have been repacked.
-    if (input.isScalar || input.isConstant || isDerived(set, input))
+    if (!state.specs[i] || inputs[i].isConstant)
       continue;
-    Result<task::DrawSpec> spec = getSpec(set, input);
-    if (!spec)
-      return forwardFailure(std::move(spec));
     for (unsigned rank = 0; rank < ranks; ++rank) {
-      const BufferInfo &buffer = getBuffer(rank, set, input.name);
+      const BufferInfo &buffer = getInput(rank, set, i);
       Result<void> done = ops[rank]->perturb(
-          *spec, buffer.getAddress(), countElements(buffer.bytes, input.type),
-          task::getInputSeed(*config.task, input, rank, seed), kPerturbEvery);
+          *state.specs[i], buffer.getAddress(),
+          countElements(buffer.bytes, inputs[i].type),
+          task::getInputSeed(*config.task, inputs[i], rank, seed),
+          kPerturbEvery, hashKey, getHash(rank, set, i, /*isNow=*/false));
       if (!done)
         return done;
     }
   }
   if (Result<void> done = derive(set, /*isPerturbation=*/true); !done)
     return done;
-  return hashInputs(set, /*isNow=*/false);
+  return hashInputs(set, /*isNow=*/false, /*derivedOnly=*/true);
 }
 
 CUdeviceptr OracleWorkload::getHash(unsigned rank, unsigned set, size_t input,
@@ -354,65 +380,47 @@ CUdeviceptr OracleWorkload::getHash(unsigned rank, unsigned set, size_t input,
   return hashes[rank] + 8 * ((2 * set + (isNow ? 1 : 0)) * inputs + input);
 }
 
-Result<void> OracleWorkload::hashInputs(unsigned set, bool isNow) {
+Result<void> OracleWorkload::hashInputs(unsigned set, bool isNow,
+                                        bool derivedOnly) {
   const std::vector<Tensor> &inputs = config.task->inputs;
-  for (unsigned rank = 0; rank < ranks; ++rank) {
-    Result<void> done = driver.check(
-        driver.cuCtxSetCurrent(config.contexts[rank]), "use the device");
-    if (done)
-      done =
-          driver.check(driver.cuMemsetD8Async(getHash(rank, set, 0, isNow), 0,
-                                              8 * inputs.size(), streams[rank]),
-                       "clear hashes");
-    for (size_t i = 0; done && i < inputs.size(); ++i) {
-      if (inputs[i].isScalar)
-        continue;
-      const BufferInfo &buffer = getBuffer(rank, set, inputs[i].name);
-      done = ops[rank]->addHash(buffer.getAddress(), buffer.bytes, hashKey,
-                                getHash(rank, set, i, isNow));
-    }
-    if (!done)
-      return done;
-  }
-  return {};
-}
-
-Result<void> OracleWorkload::poison(unsigned set) {
-  for (const BufferInfo &buffer : buffers) {
-    if (buffer.set != set)
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].isScalar || (derivedOnly && states[set].specs[i]))
       continue;
-    const Tensor *tensor = config.task->findTensor(buffer.tensor);
-    if (buffer.tensor == task::kSignalsName || (tensor && !tensor->isOutput))
-      continue;
-    if (tensor && tensor->isInPlace) {
-      if (Result<void> done = restore(set, buffer); !done)
+    for (unsigned rank = 0; rank < ranks; ++rank) {
+      const BufferInfo &buffer = getInput(rank, set, i);
+      CUdeviceptr hash = getHash(rank, set, i, isNow);
+      Result<void> done = driver.check(
+          driver.cuCtxSetCurrent(config.contexts[rank]), "use the device");
+      if (done)
+        done = driver.check(driver.cuMemsetD8Async(hash, 0, 8, streams[rank]),
+                            "clear a hash");
+      if (done)
+        done = ops[rank]->addHash(buffer.getAddress(), buffer.bytes, hashKey,
+                                  hash);
+      if (!done)
         return done;
-      continue;
     }
-    if (Result<void> done = ops[buffer.rank]->setPattern(
-            buffer.getAddress(), buffer.bytes, kPoisonPattern);
-        !done)
-      return done;
   }
   return {};
 }
 
-Result<void> OracleWorkload::restore(unsigned set, const BufferInfo &buffer) {
-  const std::vector<Tensor> &outputs = config.task->outputs;
+Result<void> OracleWorkload::resetOutput(unsigned rank, unsigned set,
+                                         size_t output) {
+  const BufferInfo &buffer = buffers[places[rank][set].outputs[output]];
+  if (!config.task->outputs[output].isInPlace)
+    return ops[rank]->setPattern(buffer.getAddress(), buffer.bytes,
+                                 kPoisonPattern);
   // Nothing to restore before the first fill.
   if (states[set].before.empty())
     return {};
-  CUdeviceptr before = 0;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i].name == buffer.tensor)
-      before = states[set].before[buffer.rank][i];
   Result<void> done = driver.check(
-      driver.cuCtxSetCurrent(config.contexts[buffer.rank]), "use the device");
+      driver.cuCtxSetCurrent(config.contexts[rank]), "use the device");
   if (done)
-    done = driver.check(driver.cuMemcpyDtoDAsync(buffer.getAddress(), before,
-                                                 buffer.bytes,
-                                                 streams[buffer.rank]),
-                        "restore an output that is in place");
+    done =
+        driver.check(driver.cuMemcpyDtoDAsync(buffer.getAddress(),
+                                              states[set].before[rank][output],
+                                              buffer.bytes, streams[rank]),
+                     "restore an output that is in place");
   return done;
 }
 
@@ -426,14 +434,22 @@ Result<void> OracleWorkload::synchronizeAll() {
 Result<void> OracleWorkload::prepare(const std::vector<unsigned> &sets,
                                      std::optional<uint64_t> seed) {
   for (unsigned set : sets) {
+    if (seed && !states[set].isFilled)
+      return fail(FailureKind::Internal,
+                  "a perturbation before the first fill");
     if (seed)
       if (Result<void> done = perturb(set, *seed + set); !done)
         return done;
-    if (Result<void> done = poison(set); !done)
-      return done;
+    for (unsigned rank = 0; rank < ranks; ++rank)
+      for (size_t i = 0; i < outputBytes.size(); ++i)
+        if (Result<void> done = resetOutput(rank, set, i); !done)
+          return done;
   }
-  if (Result<void> done = poison(kAllSets); !done)
-    return done;
+  for (size_t place : shared)
+    if (Result<void> done = ops[buffers[place].rank]->setPattern(
+            buffers[place].getAddress(), buffers[place].bytes, kPoisonPattern);
+        !done)
+      return done;
   return synchronizeAll();
 }
 

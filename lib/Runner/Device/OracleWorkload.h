@@ -140,6 +140,8 @@ private:
     const task::Trial *trial = nullptr;
     bool isFilled = false, isExact = false;
     uint64_t seed = 0;
+    /// How each input is drawn; nothing for scalars and derived ones.
+    std::vector<std::optional<task::DrawSpec>> specs;
     /// What outputs that are in place hold before a call, by rank, then output;
     /// 0 for the others. Empty until the first fill.
     std::vector<std::vector<CUdeviceptr>> before;
@@ -148,6 +150,11 @@ private:
     /// Copies of the outputs on rank 0's device, by rank, then output; 0 until
     /// the first capture.
     std::vector<std::vector<CUdeviceptr>> captures;
+  };
+  /// Where in `buffers` those of one set are, by input and by output; scalars
+  /// have none.
+  struct SetPlaces {
+    std::vector<size_t> inputs, outputs;
   };
   /// Expected values of one output, on rank 0's device.
   struct ExpectedArrays {
@@ -170,16 +177,22 @@ private:
   /// The buffer, which the caller knows to be there.
   const BufferInfo &getBuffer(unsigned rank, unsigned set,
                               std::string_view name) const;
-  Result<task::DrawSpec> getSpec(unsigned set, const task::Tensor &input) const;
+  const BufferInfo &getInput(unsigned rank, unsigned set, size_t input) const {
+    return buffers[places[rank][set].inputs[input]];
+  }
+  /// Nothing for a derived tensor.
+  Result<std::optional<task::DrawSpec>>
+  getSpec(unsigned set, const task::Tensor &input) const;
   /// The word in device memory with the hash of an input when it was drawn, or
   /// of what it is \p isNow.
   CUdeviceptr getHash(unsigned rank, unsigned set, size_t input,
                       bool isNow) const;
-  /// Enqueues the hashing of all inputs of \p set.
-  Result<void> hashInputs(unsigned set, bool isNow);
+  /// Enqueues the hashing of the inputs of \p set: all, or the derived ones.
+  Result<void> hashInputs(unsigned set, bool isNow, bool derivedOnly = false);
   Result<void> perturb(unsigned set, uint64_t seed);
-  /// Enqueues the drawing of \p tensor into \p address; derived ones get NaN.
+  /// Enqueues the drawing of \p tensor into \p address; NaN without \p spec.
   Result<void> draw(unsigned set, unsigned rank, const task::Tensor &tensor,
+                    const std::optional<task::DrawSpec> &spec,
                     CUdeviceptr address);
   /// Lets the reference make the derived inputs.
   Result<void> derive(unsigned set, bool isPerturbation);
@@ -187,10 +200,8 @@ private:
   bool isDerived(unsigned set, const task::Tensor &tensor) const;
   /// The arguments of all ranks as the reference gets them.
   Result<std::vector<task::ArgumentBlock>> packForReference(unsigned set) const;
-  /// Enqueues NaN for the outputs of \p set, or for what all sets share.
-  Result<void> poison(unsigned set);
-  /// Enqueues what an output that is in place holds before a call.
-  Result<void> restore(unsigned set, const BufferInfo &buffer);
+  /// Enqueues NaN for an output of \p set, or what one in place holds before.
+  Result<void> resetOutput(unsigned rank, unsigned set, size_t output);
   Result<void> writeGuards(const BufferInfo &buffer);
   Result<void> synchronizeAll();
   /// "X", or "X of rank 1" when there are several.
@@ -229,6 +240,9 @@ private:
   std::vector<std::unique_ptr<DeviceOps>> ops;
   std::vector<Allocation> allocations;
   std::vector<BufferInfo> buffers;
+  /// By rank, then set; and those that all sets share and that are poisoned.
+  std::vector<std::vector<SetPlaces>> places;
+  std::vector<size_t> shared;
   std::vector<SetState> states;
   /// Shapes and bytes of the outputs.
   std::vector<std::vector<int64_t>> outputShapes;

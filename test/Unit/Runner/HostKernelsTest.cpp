@@ -54,18 +54,40 @@ TEST(HostKernels, PerturbRedrawsWholeLines) {
   std::vector<float> before(kLines * kPerLine);
   launch("d2k_fill", FillJob{spec, before.data(), kLines * kPerLine, 1});
   std::vector<float> after = before;
-  launch("d2k_perturb",
-         PerturbJob{{spec, after.data(), kLines * kPerLine, 2}, 16});
-  int changed = 0;
+  // A tail that is no whole line, and no whole word.
+  constexpr int64_t kBytes = kLines * kLineBytes - 12;
+  auto hash = [&](std::vector<float> &data) {
+    unsigned long long sum = 0;
+    launch("d2k_hash", HashJob{data.data(), kBytes, 9, &sum});
+    return sum;
+  };
+  unsigned long long sum = hash(before);
+  launch("d2k_perturb", PerturbJob{{spec, after.data(), kBytes / 4, 2},
+                                   16,
+                                   {after.data(), kBytes, 9, &sum}});
+  EXPECT_EQ(sum, hash(after));
+  // Nobody else's change is taken into the hash: not even in a line that is
+  // redrawn.
+  std::vector<float> changed = before;
+  for (float &value : changed)
+    value += 1;
+  unsigned long long ofBefore = hash(before);
+  launch("d2k_perturb", PerturbJob{{spec, changed.data(), kBytes / 4, 2},
+                                   16,
+                                   {changed.data(), kBytes, 9, &ofBefore}});
+  EXPECT_NE(ofBefore, hash(changed));
+  int redrawn = 0;
   for (int64_t line = 0; line < kLines; ++line) {
     int different = 0;
     for (int64_t i = 0; i < kPerLine; ++i)
       different += before[line * kPerLine + i] != after[line * kPerLine + i];
-    EXPECT_TRUE(different == 0 || different == kPerLine) << line;
-    changed += different != 0;
+    // The last line ends before the third-last element.
+    int whole = line == kLines - 1 ? kPerLine - 3 : kPerLine;
+    EXPECT_TRUE(different == 0 || different == whole) << line;
+    redrawn += different != 0;
   }
   // One in 16; five standard deviations of a binomial count.
-  EXPECT_NEAR(changed, kLines / 16.0,
+  EXPECT_NEAR(redrawn, kLines / 16.0,
               5 * std::sqrt(kLines * (1 / 16.0) * (15 / 16.0)));
 }
 
