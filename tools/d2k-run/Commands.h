@@ -27,11 +27,13 @@ struct Command {
 };
 
 /// The commands, one a file; getCommands() in d2k-run.cpp has their order.
+Command getAgentCommand();
 Command getDoctorCommand();
 Command getEvalCommand();
 Command getLintCommand();
 Command getListCommand();
 Command getNewCommand();
+Command getReplayCommand();
 Command getShowCommand();
 
 /// The folder of the task \p name. Fails with kind Usage and the list of the

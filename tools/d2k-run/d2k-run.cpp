@@ -15,8 +15,9 @@ using namespace d2k;
 using namespace d2k::run;
 
 static std::vector<Command> getCommands() {
-  return {getListCommand(), getShowCommand(), getNewCommand(),
-          getLintCommand(), getEvalCommand(), getDoctorCommand()};
+  return {getListCommand(),   getShowCommand(),  getNewCommand(),
+          getLintCommand(),   getEvalCommand(),  getAgentCommand(),
+          getReplayCommand(), getDoctorCommand()};
 }
 
 static void printHelp() {
