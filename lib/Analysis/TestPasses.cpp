@@ -5,6 +5,7 @@
 
 #include "d2k/Analysis/TestPasses.h"
 #include "d2k/Analysis/KernelContext.h"
+#include "d2k/Analysis/SharedObjects.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -218,6 +219,67 @@ struct TestMainRegion : KernelTestPass<TestMainRegion> {
     }
   }
 };
+
+struct TestLaneForms : KernelTestPass<TestLaneForms> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestLaneForms)
+  StringRef getArgument() const final { return "test-lane-forms"; }
+  StringRef getDescription() const final {
+    return "print the address of each access by thread";
+  }
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    LaneForms &forms = kernel.getLaneForms();
+    for (const AccessInfo &info : kernel.getMemory().getAccesses()) {
+      if (!info.access.address)
+        continue;
+      const LaneForm &form = forms.get(index.getId(info.access.address));
+      InFlightDiagnostic remark = index.getOp(info.op)->emitRemark();
+      remark << "at " << forms.toString(form);
+      for (const auto &[symbol, by] : form.terms) {
+        const LaneSymbol &s = forms.getSymbol(symbol);
+        if (s.values.empty())
+          continue;
+        remark << (symbol == form.terms[0].first ? "" : ",") << " ring"
+               << symbol << " in";
+        for (int64_t value : s.values)
+          remark << " " << value;
+      }
+      if (!form.known && form.blocker != kNone)
+        remark << " behind " << index.getOp(form.blocker)->getName();
+    }
+  }
+};
+
+struct TestSharedObjects : KernelTestPass<TestSharedObjects> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestSharedObjects)
+  StringRef getArgument() const final { return "test-shared-objects"; }
+  StringRef getDescription() const final {
+    return "print the shared object and the slot of each access";
+  }
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    const SharedObjects &shared = kernel.getSharedObjects();
+    for (auto [i, object] : llvm::enumerate(shared.getObjects()))
+      kernel.getFunc().emitRemark()
+          << "object " << i << " " << shared.describe(i);
+    for (auto [i, info] : llvm::enumerate(kernel.getMemory().getAccesses())) {
+      const SharedPlace &place = shared.getPlace(i);
+      if (place.object == kNone)
+        continue;
+      InFlightDiagnostic remark = index.getOp(info.op)->emitRemark();
+      remark << "in object " << place.object << " [" << place.low << ", "
+             << (place.bounded ? std::to_string(place.high) : "?") << ")";
+      if (shared.getObject(place.object).stride != 0) {
+        remark << " slot " << place.slot;
+        if (place.ring != kNone)
+          remark << " + ring" << place.ring;
+      }
+    }
+    for (uint32_t access : shared.getUnplaced())
+      index.getOp(kernel.getMemory().getAccesses()[access].op)->emitRemark()
+          << "not placed";
+  }
+};
 } // namespace
 
 void analysis::registerTestPasses() {
@@ -229,4 +291,6 @@ void analysis::registerTestPasses() {
   PassRegistration<TestProvenance>();
   PassRegistration<TestResidue>();
   PassRegistration<TestMainRegion>();
+  PassRegistration<TestLaneForms>();
+  PassRegistration<TestSharedObjects>();
 }

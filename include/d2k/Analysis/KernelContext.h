@@ -17,11 +17,14 @@
 
 namespace d2k::analysis {
 
+class LaneForms;
+class SharedObjects;
+
 class KernelContext {
 public:
   /// \p symbols keeps the tables of symbols of the kernel's module.
-  KernelContext(kern::FuncOp func, mlir::SymbolTableCollection &symbols)
-      : func(func), symbols(symbols) {}
+  KernelContext(kern::FuncOp func, mlir::SymbolTableCollection &symbols);
+  ~KernelContext();
 
   kern::FuncOp getFunc() const { return func; }
   const KernelIndex &getIndex() { return make(index, func); }
@@ -56,6 +59,10 @@ public:
   const Uniformity &getUniformity() {
     return make(uniformity, getIndex(), getConstants());
   }
+  /// Not const, like getForms. Include LaneForms.h to use them.
+  LaneForms &getLaneForms();
+  /// Include SharedObjects.h to use them.
+  const SharedObjects &getSharedObjects();
   const MainRegion &getMainRegion() {
     return make(mainRegion, getIndex(), getConstants(), getDominance(),
                 getLoops(), getMemory(), getProvenance());
@@ -81,6 +88,8 @@ private:
   std::unique_ptr<Residue> residue;
   std::unique_ptr<LinearForms> forms;
   std::unique_ptr<Uniformity> uniformity;
+  std::unique_ptr<LaneForms> laneForms;
+  std::unique_ptr<SharedObjects> sharedObjects;
   std::unique_ptr<MainRegion> mainRegion;
 };
 

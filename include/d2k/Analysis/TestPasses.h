@@ -8,8 +8,9 @@
 
 namespace d2k::analysis {
 
-/// Registers test-constants, test-loops, test-linear-forms, test-memory-roots,
-/// test-uniformity, test-provenance, test-residue and test-main-region.
+/// Registers test-constants, test-loops, test-linear-forms, test-lane-forms,
+/// test-memory-roots, test-shared-objects, test-uniformity, test-provenance,
+/// test-residue and test-main-region.
 void registerTestPasses();
 
 } // namespace d2k::analysis

@@ -1,0 +1,1049 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The form of each value: operations first, then values that loops carry and
+// control flow chooses. LaneArithmetic.cpp calculates.
+
+#include "d2k/Analysis/LaneForms.h"
+
+#include "ConstantFolding.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace d2k;
+using namespace d2k::analysis;
+using kern::ArithKind;
+
+namespace {
+/// Deeper expressions are not followed: no address is so long.
+constexpr unsigned kMaxDepth = 400;
+/// Numbers of threads worked out before everything else is given up, so that
+/// the largest kernels stay within a second.
+constexpr uint64_t kMaxWork = 200'000'000;
+/// Values of a ring index, and values that take part in its step.
+constexpr size_t kMaxRing = 64, kMaxStates = 32, kMaxSlice = 128;
+constexpr unsigned kWarp = 32;
+/// Addresses in shared memory are below this.
+constexpr int64_t kSharedEnd = int64_t(1) << 18;
+} // namespace
+
+BlockShape analysis::findBlockShape(const KernelIndex &index) {
+  kern::FuncOp func = index.getFunc();
+  BlockShape shape;
+  if (auto exact = func.getDirective3("kern.reqntid")) {
+    shape.x = unsigned((*exact)[0]);
+    shape.y = unsigned((*exact)[1]);
+    shape.z = unsigned((*exact)[2]);
+    shape.known = true;
+    return shape;
+  }
+  unsigned most = 1024;
+  bool bounded = false;
+  if (auto limit = func.getDirective3("kern.maxntid")) {
+    most = unsigned(std::clamp<int64_t>(
+        (*limit)[0] * (*limit)[1] * (*limit)[2], 1, 1024));
+    bounded = true;
+  }
+  bool rows = false;
+  for (OpId op = 0; op < index.getNumOps(); ++op)
+    if (auto special = dyn_cast<kern::SpecialOp>(index.getOp(op)))
+      rows |= special.getReg() == "tid.y" || special.getReg() == "tid.z";
+  shape.x = rows ? std::min(most, kWarp) : most;
+  shape.y = rows ? std::max(most / kWarp, 1u) : 1;
+  shape.known = bounded && !rows;
+  return shape;
+}
+
+LaneForms::LaneForms(const KernelIndex &index, const ConstantValues &constants,
+                     const LoopNest &loops, const MemoryRoots &memory,
+                     const Uniformity &uniformity, BlockShape shape)
+    : index(index), constants(constants), loops(loops), memory(memory),
+      uniformity(uniformity), shape(shape) {
+  numThreads = std::min(1024u, (shape.getThreads() + kWarp - 1) / kWarp * kWarp);
+  forms.resize(index.getNumValues());
+  computing.assign(index.getNumValues(), false);
+}
+
+const LaneForm &LaneForms::get(ValueId value) {
+  if (forms[value])
+    return *forms[value];
+  if (depth >= kMaxDepth || work > kMaxWork || computing[value]) {
+    // Not kept: asked for on its own, it may be known.
+    ++cuts;
+    cut = unknown(index.getDef(value));
+    return cut;
+  }
+  unsigned cutsBefore = cuts;
+  ++depth;
+  computing[value] = true;
+  LaneForm form = compute(value);
+  computing[value] = false;
+  --depth;
+  work += form.terms.empty() && form.rest.isSame() ? 1 : numThreads;
+  if (!form.known && cuts != cutsBefore)
+    tentative.push_back(value);
+  forms[value] = std::make_shared<const LaneForm>(std::move(form));
+  made.push_back(value);
+  if (depth != 0)
+    return *forms[value];
+  for (ValueId other : tentative)
+    if (other != value)
+      forms[other].reset();
+  tentative.clear();
+  made.clear();
+  return *forms[value];
+}
+
+LaneForm LaneForms::atom(ValueId value) {
+  if (uniformity.get(value) == Agreement::Thread)
+    return unknown(index.getDef(value));
+  Key key{0x500, int64_t(value)};
+  auto [it, isNew] = symbolOf.try_emplace(key, 0);
+  if (isNew) {
+    LaneSymbol symbol;
+    symbol.range = constants.getRange(value);
+    symbol.value = value;
+    it->second = makeSymbol(std::move(symbol));
+  }
+  return ofSymbol(it->second);
+}
+
+LaneForm LaneForms::compute(ValueId value) {
+  if (std::optional<int64_t> constant = constants.getSigned(value))
+    return ofNumber(*constant);
+  return index.getDef(value) == kNone ? computeArg(value) : computeOp(value);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LaneForm LaneForms::computeSpecial(StringRef reg, ValueId value) {
+  auto each = [&](auto fn) {
+    std::vector<int64_t> numbers(numThreads);
+    for (unsigned t = 0; t < numThreads; ++t)
+      numbers[t] = fn(t);
+    LaneForm form;
+    form.rest = ThreadNumbers(std::move(numbers));
+    return form;
+  };
+  if (reg == "tid.x")
+    return each([&](unsigned t) { return t % shape.x; });
+  if (reg == "tid.y")
+    return each([&](unsigned t) { return t / shape.x % shape.y; });
+  if (reg == "tid.z")
+    return each([&](unsigned t) { return t / shape.x / shape.y % shape.z; });
+  if (reg == "laneid")
+    return each([&](unsigned t) { return t % kWarp; });
+  if (reg == "warpid")
+    return each([&](unsigned t) { return t / kWarp; });
+  if (shape.known && reg.starts_with("ntid."))
+    return ofNumber(reg == "ntid.x" ? shape.x
+                    : reg == "ntid.y" ? shape.y
+                                      : shape.z);
+  LaneForm form = atom(value);
+  if (!form.known)
+    return form;
+  if (reg == "cluster_ctarank")
+    if (auto extent = index.getFunc().getDirective3("kern.reqnctapercluster"))
+      symbols[form.terms[0].first].range = Range::of(
+          0, std::max<int64_t>(
+                 (*extent)[0] * (*extent)[1] * (*extent)[2] - 1, 0));
+  // One symbol for all reads of a register.
+  Key key{0x600};
+  key.insert(key.end(), reg.begin(), reg.end());
+  auto [it, isNew] = symbolOf.try_emplace(key, form.terms[0].first);
+  LaneSymbol &symbol = symbols[it->second];
+  if (reg.starts_with("ctaid") || reg.starts_with("cluster_cta"))
+    symbol.kind = LaneSymbolKind::Index;
+  else if (reg.starts_with("n") || reg.ends_with("_smem_size"))
+    symbol.kind = LaneSymbolKind::Launch;
+  return ofSymbol(it->second);
+}
+
+LaneForm LaneForms::computeLoad(kern::LoadOp load, ValueId value) {
+  // One symbol for all reads of a pointer or of an allocation.
+  llvm::ArrayRef<RootId> roots = memory.getRoots(value);
+  if (roots.size() == 1) {
+    const Root &root = memory.getRoot(roots[0]);
+    bool whole = root.kind == Root::Kind::TensorMemory ||
+                 (root.kind == Root::Kind::Pointer && root.offset >= 0);
+    if (whole) {
+      auto [it, isNew] = symbolOf.try_emplace(Key{0x700, roots[0]}, 0);
+      if (isNew) {
+        LaneSymbol symbol;
+        symbol.kind = LaneSymbolKind::Base;
+        symbol.root = roots[0];
+        // cudaMalloc aligns to 256 bytes; what is inside a buffer to less.
+        symbol.alignment = 16;
+        symbol.value = value;
+        it->second = makeSymbol(std::move(symbol));
+      }
+      return ofSymbol(it->second);
+    }
+  }
+  if (load.getSpace() == kern::Space::Param) {
+    LaneForm base = get(index.getId(load.getBase()));
+    ValueId first = index.getFirstResult(index.getDef(value));
+    LaneForm place = ofNumber(int64_t(load.getOffset()) * 8 + value - first);
+    LaneForm type = ofNumber(int64_t(load.getType()));
+    const LaneForm *of[] = {&base, &place, &type};
+    LaneForm form = function(0x800, of, index.getDef(value),
+                             constants.getRange(value));
+    if (form.known && symbols[form.terms[0].first].value == kNone)
+      symbols[form.terms[0].first].value = value;
+    return form;
+  }
+  return atom(value);
+}
+
+LaneForm LaneForms::computeShuffle(kern::ShuffleOp shuffle, OpId op,
+                                   ValueId value) {
+  llvm::ArrayRef<ValueId> in = index.getOperands(op);
+  if (value != index.getFirstResult(op) || in.size() < 2)
+    return atom(value);
+  LaneForm source = get(in[0]), lane = get(in[1]);
+  if (isSameInWarps(source))
+    return source;
+  if (!source.known || !lane.isConstant() ||
+      shuffle.getMode() != kern::ShuffleMode::Idx)
+    return atom(value);
+  unsigned from = unsigned(lane.rest.getSame()) % kWarp;
+  auto pick = [&](const ThreadNumbers &numbers) {
+    std::vector<int64_t> result(numThreads);
+    for (unsigned t = 0; t < numThreads; ++t)
+      result[t] = numbers[t / kWarp * kWarp + from];
+    return ThreadNumbers(std::move(result));
+  };
+  LaneForm form;
+  form.inside = source.inside;
+  form.rest = pick(source.rest);
+  for (const auto &[symbol, by] : source.terms)
+    if (ThreadNumbers picked = pick(by); !picked.isZero())
+      form.terms.push_back({symbol, picked});
+  return form;
+}
+
+LaneForm LaneForms::computeOp(ValueId value) {
+  OpId def = index.getDef(value);
+  Operation *op = index.getOp(def);
+  llvm::ArrayRef<ValueId> in = index.getOperands(def);
+  uint32_t number = value - index.getFirstResult(def);
+
+  auto unguarded = [&]() -> LaneForm {
+    if (auto address = dyn_cast<kern::AddressOfOp>(op)) {
+      llvm::ArrayRef<RootId> roots = memory.getRoots(value);
+      if (roots.size() != 1)
+        return atom(value);
+      auto [it, isNew] = symbolOf.try_emplace(Key{0x700, roots[0]}, 0);
+      if (isNew) {
+        LaneSymbol symbol;
+        symbol.kind = LaneSymbolKind::Base;
+        symbol.root = roots[0];
+        symbol.value = value;
+        if (memory.getRoot(roots[0]).space == kern::Space::Shared)
+          symbol.range = Range::of(0, kSharedEnd - 1);
+        if (auto object = dyn_cast_or_null<kern::ObjectOp>(
+                memory.getRoot(roots[0]).symbol))
+          // The start of shared memory is a multiple of 1024; extern arrays
+          // begin at a multiple of 16 at least.
+          symbol.alignment = std::max<uint64_t>(
+              llvm::bit_floor(uint64_t(std::max<int64_t>(
+                  object.getAlignment(), 1))),
+              object.getSpace() == kern::Space::Shared && !object.getSize()
+                  ? 16
+                  : 1);
+        it->second = makeSymbol(std::move(symbol));
+      }
+      return ofSymbol(it->second);
+    }
+    if (isa<kern::UndefOp>(op))
+      return unknown(def);
+    if (isa<kern::SpaceCastOp, kern::MapSharedOp>(op))
+      return get(in[0]);
+    if (auto special = dyn_cast<kern::SpecialOp>(op))
+      return computeSpecial(special.getReg(), value);
+    if (auto load = dyn_cast<kern::LoadOp>(op))
+      return computeLoad(load, value);
+    if (auto shuffle = dyn_cast<kern::ShuffleOp>(op))
+      return computeShuffle(shuffle, def, value);
+    if (auto convert = dyn_cast<kern::ConvertOp>(op)) {
+      if (in.size() != 1 || kern::isFloat(convert.getFrom()) ||
+          kern::isFloat(convert.getTo()))
+        return atom(value);
+      LaneForm from = get(in[0]);
+      if (!from.isNumber())
+        return from;
+      unsigned width = getWidth(index.getValue(value).getType());
+      std::vector<int64_t> numbers;
+      unsigned threads = from.rest.isSame() ? 1 : numThreads;
+      for (unsigned t = 0; t < threads; ++t) {
+        std::optional<uint64_t> bits =
+            foldConvert(convert, uint64_t(from.rest[t]), width);
+        if (!bits)
+          return atom(value);
+        numbers.push_back(asSigned(*bits, width));
+      }
+      from.rest = ThreadNumbers(std::move(numbers));
+      return from;
+    }
+    if (auto pack = dyn_cast<kern::PackOp>(op)) {
+      // The low half counts: addresses are compared modulo 2^32 at least.
+      LaneForm low = get(in[0]);
+      if (!low.isNumber() || in.size() != 2)
+        return low;
+      LaneForm high = get(in[1]);
+      unsigned width = getWidth(index.getValue(in[0]).getType());
+      if (!high.isNumber() || width >= 64)
+        return low;
+      std::vector<int64_t> numbers;
+      bool same = low.rest.isSame() && high.rest.isSame();
+      for (unsigned t = 0; t < (same ? 1 : numThreads); ++t)
+        numbers.push_back(int64_t(mask(uint64_t(low.rest[t]), width) |
+                                  uint64_t(high.rest[t]) << width));
+      low.rest = ThreadNumbers(std::move(numbers));
+      return low;
+    }
+    if (isa<kern::UnpackOp>(op)) {
+      LaneForm from = get(in[0]);
+      unsigned width = getWidth(index.getValue(value).getType());
+      if (!from.known || width == 0 || width >= 64)
+        return from;
+      if (number != 0 && !from.isNumber())
+        return shiftRight(from, width * number, true, 64, def);
+      if (!from.isNumber())
+        return from;
+      std::vector<int64_t> numbers;
+      for (unsigned t = 0; t < (from.rest.isSame() ? 1 : numThreads); ++t)
+        numbers.push_back(
+            asSigned(uint64_t(from.rest[t] >> (width * number)), width));
+      from.rest = ThreadNumbers(std::move(numbers));
+      return from;
+    }
+    if (isa<kern::SelectOp>(op)) {
+      LaneForm condition = get(in[0]), a = get(in[1]), b = get(in[2]);
+      bool wide = getWidth(index.getValue(in[0]).getType()) > 1;
+      auto undefined = [&](ValueId v) {
+        OpId d = index.getDef(v);
+        return d != kNone && isa<kern::UndefOp>(index.getOp(d));
+      };
+      if (undefined(in[1]) || undefined(in[2]))
+        return undefined(in[1]) ? b : a;
+      return choose(wide ? nullptr : &condition, a, b, value, def);
+    }
+    if (auto compare = dyn_cast<kern::CompareOp>(op))
+      return computeCompare(compare, def, value);
+    if (auto arith = dyn_cast<kern::ArithOp>(op))
+      return computeArith(arith, def, value);
+    return atom(value);
+  };
+
+  ValueId guard = index.getGuard(def);
+  if (guard == kNone)
+    return unguarded();
+  // What is used under the same guard is the new value; the old one is kept by
+  // lanes that do not use it, or that are known by number.
+  LaneForm form = unguarded();
+  LaneForm condition = get(guard);
+  bool byRing = condition.known && !condition.terms.empty() &&
+                llvm::all_of(condition.terms, [&](const auto &term) {
+                  return !symbols[term.first].values.empty();
+                });
+  if (!condition.isNumber() && !byRing)
+    return form;
+  ValueId old = in[in.size() - index.getNumResults(def) + number];
+  LaneForm kept = get(old);
+  if (!kept.known)
+    return form;
+  return index.isGuardNegated(def)
+             ? choose(&condition, kept, form, value, def)
+             : choose(&condition, form, kept, value, def);
+}
+
+LaneForm LaneForms::computeCompare(kern::CompareOp compare, OpId op,
+                                   ValueId value) {
+  llvm::ArrayRef<ValueId> in = index.getOperands(op);
+  size_t count = compare.getInputs().size();
+  if (compare.getResultType() || count < 2 || count > 3 ||
+      (count == 3) != compare.getCombine().has_value() ||
+      kern::isFloat(compare.getType()))
+    return atom(value);
+  bool second = value != index.getFirstResult(op);
+  LaneForm a = get(in[0]), b = get(in[1]);
+  LaneForm c = count == 3 ? get(in[2]) : ofNumber(1);
+  auto decide = [&](llvm::ArrayRef<int64_t> x) -> std::optional<int64_t> {
+    std::optional<bool> outcome =
+        foldCompare(compare, uint64_t(x[0]), uint64_t(x[1]));
+    if (!outcome)
+      return std::nullopt;
+    bool result = *outcome != second;
+    if (count < 3)
+      return result;
+    bool other = (x[2] & 1) != compare.getCombineNegated();
+    switch (*compare.getCombine()) {
+    case kern::BoolOp::And:
+      return result && other;
+    case kern::BoolOp::Or:
+      return result || other;
+    case kern::BoolOp::Xor:
+      return result != other;
+    }
+    return std::nullopt;
+  };
+  if (a.isNumber() && b.isNumber() && c.isNumber()) {
+    std::vector<int64_t> numbers;
+    bool same = a.rest.isSame() && b.rest.isSame() && c.rest.isSame();
+    for (unsigned t = 0; t < (same ? 1 : numThreads); ++t) {
+      std::optional<int64_t> outcome =
+          decide({a.rest[t], b.rest[t], c.rest[t]});
+      if (!outcome)
+        return atom(value);
+      numbers.push_back(*outcome);
+    }
+    LaneForm form;
+    form.rest = ThreadNumbers(std::move(numbers));
+    return form;
+  }
+  const LaneForm *of[] = {&a, &b, &c};
+  if (std::optional<LaneForm> table = tabulate(of, decide))
+    return *table;
+  if (count == 2 && a.known && b.known) {
+    // Sums of symbols are compared by their distance.
+    std::optional<bool> decided =
+        compareRanges(compare, getRange(add(a, b, -1)), Range::of(0, 0));
+    if (decided)
+      return ofNumber(*decided != second);
+  }
+  return atom(value);
+}
+
+/// What `foldArith` leaves out: high halves, funnel shifts, fields.
+static std::optional<uint64_t> foldMore(kern::ArithOp arith,
+                                        llvm::ArrayRef<uint64_t> in,
+                                        unsigned width) {
+  unsigned bits = kern::getBits(arith.getType());
+  bool isSigned = isSignedType(arith.getType());
+  auto wide = [&](uint64_t v) -> __int128 {
+    return isSigned ? __int128(asSigned(mask(v, bits), bits))
+                    : __int128(mask(v, bits));
+  };
+  switch (arith.getKind()) {
+  case ArithKind::MulHi:
+    if (in.size() < 2 || bits > 64)
+      return std::nullopt;
+    return mask(uint64_t(wide(in[0]) * wide(in[1]) >> bits), bits);
+  case ArithKind::MadHi:
+    if (in.size() < 3 || bits > 64)
+      return std::nullopt;
+    return mask(uint64_t(wide(in[0]) * wide(in[1]) >> bits) + in[2], bits);
+  case ArithKind::ShfLeft:
+  case ArithKind::ShfRight: {
+    if (in.size() < 3)
+      return std::nullopt;
+    uint64_t both = mask(in[0], 32) | in[1] << 32;
+    unsigned by = in[2] & 31;
+    return arith.getKind() == ArithKind::ShfLeft
+               ? mask(both << by >> 32, 32)
+               : mask(both >> by, 32);
+  }
+  case ArithKind::Bfe: {
+    if (in.size() < 3)
+      return std::nullopt;
+    unsigned position = in[1] & 0xff, length = in[2] & 0xff;
+    if (length == 0 || position >= bits)
+      return std::nullopt;
+    length = std::min(length, bits - position);
+    uint64_t field = mask(mask(in[0], bits) >> position, length);
+    return isSigned ? mask(uint64_t(asSigned(field, length)), width) : field;
+  }
+  case ArithKind::Bfi: {
+    if (in.size() < 4)
+      return std::nullopt;
+    unsigned position = in[2] & 0xff, length = in[3] & 0xff;
+    if (position >= bits)
+      return mask(in[1], bits);
+    uint64_t field = mask(~uint64_t(0), std::min(length, bits - position))
+                     << position;
+    return mask((in[1] & ~field) | (in[0] << position & field), bits);
+  }
+  case ArithKind::Prmt: {
+    if (in.size() < 3)
+      return std::nullopt;
+    uint64_t both = mask(in[0], 32) | in[1] << 32, result = 0;
+    for (unsigned i = 0; i < 4; ++i) {
+      unsigned select = in[2] >> (4 * i) & 15;
+      uint64_t byte = both >> (8 * (select & 7)) & 0xff;
+      if (select & 8)
+        byte = byte & 0x80 ? 0xff : 0;
+      result |= byte << (8 * i);
+    }
+    return result;
+  }
+  case ArithKind::Szext: {
+    if (in.size() < 2 || in[1] == 0 || in[1] > 32)
+      return std::nullopt;
+    uint64_t low = mask(in[0], in[1]);
+    return isSigned ? mask(uint64_t(asSigned(low, in[1])), 32) : low;
+  }
+  case ArithKind::Abs:
+    return mask(uint64_t(std::abs(asSigned(in[0], bits))), bits);
+  case ArithKind::Brev: {
+    uint64_t result = 0;
+    for (unsigned i = 0; i < bits; ++i)
+      result |= (in[0] >> i & 1) << (bits - 1 - i);
+    return result;
+  }
+  default:
+    return std::nullopt;
+  }
+}
+
+LaneForm LaneForms::computeArith(kern::ArithOp arith, OpId op, ValueId value) {
+  llvm::ArrayRef<ValueId> operands = index.getOperands(op);
+  size_t count = arith.getInputs().size();
+  uint32_t result = value - index.getFirstResult(op);
+  unsigned width = getWidth(index.getValue(value).getType());
+  if (kern::isFloat(arith.getType()) || result != 0 || count == 0)
+    return atom(value);
+  ArithKind kind = arith.getKind();
+  // A carry says nothing about the low half of an address.
+  if (kind == ArithKind::AddCarry || kind == ArithKind::SubCarry)
+    count = std::min<size_t>(count, 2);
+  llvm::SmallVector<LaneForm, 4> in;
+  bool numbers = true, known = true, same = true;
+  for (size_t i = 0; i < count; ++i) {
+    in.push_back(get(operands[i]));
+    known &= in.back().known;
+    numbers &= in.back().isNumber();
+    same &= in.back().rest.isSame();
+  }
+  bool isSigned = isSignedType(arith.getType());
+  unsigned bits = kern::getBits(arith.getType());
+  auto fold = [&](llvm::ArrayRef<int64_t> v) -> std::optional<int64_t> {
+    llvm::SmallVector<uint64_t, 4> x;
+    for (size_t i = 0; i < v.size(); ++i)
+      x.push_back(mask(uint64_t(v[i]),
+                       getWidth(index.getValue(operands[i]).getType())));
+    std::optional<uint64_t> y;
+    if (kind == ArithKind::AddCarry)
+      y = mask(x[0] + x[1], bits);
+    else if (kind == ArithKind::SubCarry)
+      y = mask(x[0] - x[1], bits);
+    else if (!(y = foldArith(arith, x, width)))
+      y = foldMore(arith, x, width);
+    return y ? std::optional(asSigned(mask(*y, width), width)) : std::nullopt;
+  };
+  auto foldPredicate =
+      [&](llvm::ArrayRef<int64_t> v) -> std::optional<int64_t> {
+    bool a = v[0] & 1, b = v.size() > 1 && (v[1] & 1);
+    switch (kind) {
+    case ArithKind::Not:
+      return !a;
+    case ArithKind::And:
+      return a && b;
+    case ArithKind::Or:
+      return a || b;
+    case ArithKind::Xor:
+      return a != b;
+    default:
+      return std::nullopt;
+    }
+  };
+  llvm::SmallVector<const LaneForm *, 4> operandsOf;
+  for (const LaneForm &f : in)
+    operandsOf.push_back(&f);
+
+  if (numbers && arith.getType() != kern::ElementType::Pred) {
+    std::vector<int64_t> out;
+    unsigned threads = same ? 1 : numThreads;
+    out.reserve(threads);
+    bool folded = true;
+    llvm::SmallVector<int64_t, 4> x(count);
+    for (unsigned t = 0; t < threads && folded; ++t) {
+      for (size_t i = 0; i < count; ++i)
+        x[i] = in[i].rest[t];
+      std::optional<int64_t> y = fold(x);
+      folded = y.has_value();
+      if (folded)
+        out.push_back(*y);
+    }
+    work += threads;
+    if (folded) {
+      LaneForm form;
+      for (const LaneForm &f : in)
+        form.inside |= f.inside;
+      form.rest = ThreadNumbers(std::move(out));
+      return form;
+    }
+  }
+  auto constant = [&](size_t i) -> std::optional<int64_t> {
+    if (i < count && in[i].isConstant())
+      return in[i].rest.getSame();
+    return std::nullopt;
+  };
+  if (arith.getType() == kern::ElementType::Pred) {
+    if (!numbers) {
+      std::optional<LaneForm> table = tabulate(operandsOf, foldPredicate);
+      return table ? *table : atom(value);
+    }
+    std::vector<int64_t> out;
+    llvm::SmallVector<int64_t, 4> x(count);
+    for (unsigned t = 0; t < (same ? 1 : numThreads); ++t) {
+      for (size_t i = 0; i < count; ++i)
+        x[i] = in[i].rest[t];
+      std::optional<int64_t> y = foldPredicate(x);
+      if (!y)
+        return atom(value);
+      out.push_back(*y);
+    }
+    LaneForm form;
+    form.rest = ThreadNumbers(std::move(out));
+    return form;
+  }
+  switch (kind) {
+  case ArithKind::Add:
+  case ArithKind::AddCarry:
+  case ArithKind::Sub:
+  case ArithKind::SubCarry:
+  case ArithKind::Neg:
+  case ArithKind::Not:
+  case ArithKind::Shl:
+  case ArithKind::MulLo:
+  case ArithKind::MulWide:
+  case ArithKind::Mul24:
+  case ArithKind::MadLo:
+  case ArithKind::MadWide:
+  case ArithKind::Mad24:
+  case ArithKind::MadCarryLo:
+    break;
+  default:
+    if (std::optional<LaneForm> table = tabulate(operandsOf, fold))
+      return *table;
+  }
+  // The smaller of a row and the last row: the row.
+  if ((kind == ArithKind::Min || kind == ArithKind::Max) && count == 2)
+    return choose(nullptr, in[0], in[1], value, op);
+  if (!known) {
+    // Lanes may agree even where the value cannot be followed.
+    LaneForm form = atom(value);
+    if (form.known)
+      return form;
+    for (const LaneForm &f : in)
+      if (!f.known)
+        return f;
+  }
+  switch (kind) {
+  case ArithKind::Add:
+  case ArithKind::AddCarry:
+    return count >= 2 ? add(in[0], in[1]) : atom(value);
+  case ArithKind::Sub:
+  case ArithKind::SubCarry:
+    return count >= 2 ? add(in[0], in[1], -1) : atom(value);
+  case ArithKind::Neg:
+    return multiply(in[0], -1);
+  case ArithKind::Not:
+    return add(ofNumber(-1), in[0], -1);
+  case ArithKind::Shl:
+    if (std::optional<int64_t> by = constant(1); by && *by >= 0 && *by < 40)
+      return multiply(in[0], int64_t(1) << *by);
+    break;
+  case ArithKind::MulLo:
+  case ArithKind::MulWide:
+  case ArithKind::Mul24:
+    if (count >= 2) {
+      // Division by a constant multiplies with a large unsigned number.
+      for (LaneForm &f : in)
+        if (!isSigned && f.isConstant() && bits < 64 && f.rest.getSame() < 0)
+          f.rest = int64_t(mask(uint64_t(f.rest.getSame()), bits));
+      return product(in[0], in[1], op);
+    }
+    break;
+  case ArithKind::MulHi:
+    if (count >= 2) {
+      for (LaneForm &f : in)
+        if (!isSigned && f.isConstant() && bits < 64 && f.rest.getSame() < 0)
+          f.rest = int64_t(mask(uint64_t(f.rest.getSame()), bits));
+      return shiftRight(product(in[0], in[1], op), bits, isSigned, 2 * bits,
+                        op);
+    }
+    break;
+  case ArithKind::MadLo:
+  case ArithKind::MadWide:
+  case ArithKind::Mad24:
+  case ArithKind::MadCarryLo:
+    if (count >= 3)
+      return add(product(in[0], in[1], op), in[2]);
+    break;
+  case ArithKind::Shr:
+    if (std::optional<int64_t> by = constant(1); by && *by >= 0)
+      return shiftRight(in[0], unsigned(std::min<int64_t>(*by, bits)), isSigned,
+                        bits, op);
+    break;
+  case ArithKind::ShfRight:
+    if (std::optional<int64_t> by = constant(2); by)
+      return shiftRight(in[0], unsigned(*by) & 31, false, 64, op);
+    break;
+  case ArithKind::ShfLeft:
+    // The high word of a value shifted left: its sign word when by is small.
+    if (std::optional<int64_t> by = constant(2); by && in[1].isConstant() &&
+                                                 in[1].rest.isZero())
+      return shiftRight(in[0], 32 - (unsigned(*by) & 31), false, 32, op);
+    break;
+  case ArithKind::And:
+  case ArithKind::Or:
+  case ArithKind::Xor:
+  case ArithKind::Lop3: {
+    std::optional<uint64_t> table;
+    if (kind == ArithKind::Lop3) {
+      std::optional<int64_t> t = constant(3);
+      if (!t)
+        break;
+      table = uint64_t(*t);
+    }
+    std::optional<uint8_t> truth = getTruthTable(arith, table);
+    if (!truth)
+      break;
+    llvm::SmallVector<const LaneForm *, 3> of;
+    for (size_t i = 0; i < std::min<size_t>(count, 3); ++i)
+      of.push_back(&in[i]);
+    return bitwise(of, *truth, width, op);
+  }
+  case ArithKind::Bfe: {
+    std::optional<int64_t> position = constant(1), length = constant(2);
+    if (!position || !length || isSigned || *length >= 63)
+      break;
+    LaneForm shifted =
+        shiftRight(in[0], unsigned(*position), false, bits, op);
+    if (*position + *length >= int64_t(bits))
+      return shifted;
+    LaneForm field = ofNumber((int64_t(1) << *length) - 1);
+    const LaneForm *of[] = {&shifted, &field};
+    return bitwise(of, 0xc0, width, op);
+  }
+  case ArithKind::Bfi: {
+    std::optional<int64_t> position = constant(2), length = constant(3);
+    if (!position || !length || *length >= 63 || *position >= 40)
+      break;
+    LaneForm field = ofNumber((int64_t(1) << *length) - 1);
+    const LaneForm *low[] = {&in[0], &field};
+    LaneForm insert =
+        multiply(bitwise(low, 0xc0, width, op), int64_t(1) << *position);
+    LaneForm hole = ofNumber(~(field.rest.getSame() << *position));
+    const LaneForm *rest[] = {&in[1], &hole};
+    LaneForm around = bitwise(rest, 0xc0, width, op);
+    return add(around, insert);
+  }
+  case ArithKind::Div:
+  case ArithKind::Rem:
+    if (std::optional<int64_t> by = constant(1);
+        by && *by > 0 && (!isSigned || getRange(in[0]).isNonNegative()))
+      return divide(in[0], *by, kind == ArithKind::Rem, op);
+    break;
+  default:
+    break;
+  }
+  LaneForm form =
+      known ? function(0x1000 + int64_t(kind) * 64 + int64_t(arith.getType()),
+                       operandsOf, op, constants.getRange(value))
+            : unknown(op);
+  return form.known ? form : atom(value);
+}
+
+//===----------------------------------------------------------------------===//
+// Values that control flow chooses
+//===----------------------------------------------------------------------===//
+
+LaneForm LaneForms::computeArg(ValueId value) {
+  BlockId block = index.getDefBlock(value);
+  if (index.getIncoming(value).empty()) {
+    // A parameter's address.
+    auto [it, isNew] = symbolOf.try_emplace(Key{0x900, int64_t(value)}, 0);
+    if (isNew) {
+      LaneSymbol symbol;
+      symbol.kind = LaneSymbolKind::Launch;
+      symbol.value = value;
+      it->second = makeSymbol(std::move(symbol));
+    }
+    return ofSymbol(it->second);
+  }
+  uint32_t loop = loops.getInnermost(block);
+  if (loop != kNone && loops.getLoop(loop).header == block)
+    return computeLoopArg(value, loop);
+  return computeJoin(value);
+}
+
+LaneForm LaneForms::computeLoopArg(ValueId value, uint32_t loop) {
+  if (std::optional<LaneForm> form = findStep(value, loop))
+    return *form;
+  if (std::optional<LaneForm> form = findRing(value))
+    return *form;
+  return atom(value);
+}
+
+std::optional<LaneForm> LaneForms::findStep(ValueId value, uint32_t loop) {
+  // In terms of a symbol for the value itself, every way back adds one step.
+  LaneSymbol placeholder;
+  placeholder.value = value;
+  // Steps do not look through the sign or size of what they are added to.
+  SymbolId self = makeSymbol(placeholder);
+  size_t before = made.size();
+  forms[value] = std::make_shared<const LaneForm>(ofSymbol(self));
+  std::optional<LaneForm> start, step;
+  bool fits = true;
+  for (const KernelIndex::Incoming &in : index.getIncoming(value)) {
+    if (!constants.isExecutableEdge(in.edge))
+      continue;
+    if (in.value == kNone) {
+      fits = false;
+      break;
+    }
+    bool back = loops.contains(loop, in.from);
+    LaneForm form = get(in.value);
+    if (back)
+      form = add(form, ofSymbol(self), -1);
+    if (!form.known || (back && !form.getFactor(self).isZero())) {
+      fits = false;
+      break;
+    }
+    std::optional<LaneForm> &slot = back ? step : start;
+    if (slot && !(*slot == form)) {
+      fits = false;
+      break;
+    }
+    slot = form;
+  }
+  // What was seen in terms of the placeholder is forgotten.
+  forms[value].reset();
+  for (ValueId other : llvm::ArrayRef(made).drop_front(before))
+    if (forms[other] &&
+        (!forms[other]->known || !forms[other]->getFactor(self).isZero() ||
+         llvm::any_of(forms[other]->terms, [&](const auto &term) {
+           return llvm::is_contained(factors[term.first], self) ||
+                  term.first > self;
+         })))
+      forms[other].reset();
+  made.resize(before);
+  if (!fits || !start || !step || !isSameInWarps(*step))
+    return std::nullopt;
+  if (step->isConstant() && step->rest.isZero())
+    return start;
+  for (const auto &[symbol, by] : step->terms)
+    if (symbols[symbol].kind != LaneSymbolKind::Launch)
+      return std::nullopt;
+  auto [it, isNew] = loopSymbols.try_emplace(loop, 0);
+  if (isNew) {
+    LaneSymbol symbol;
+    symbol.kind = LaneSymbolKind::Loop;
+    symbol.loop = loop;
+    std::optional<int64_t> trip = loops.getLoop(loop).trip;
+    symbol.range = Range::of(0, trip ? std::max<int64_t>(*trip - 1, 0)
+                                     : int64_t(INT32_MAX));
+    it->second = makeSymbol(std::move(symbol));
+  }
+  LaneForm iteration = ofSymbol(it->second);
+  LaneForm moved = product(iteration, *step, kNone);
+  return moved.known ? std::optional(add(*start, moved)) : std::nullopt;
+}
+
+LaneForm LaneForms::computeJoin(ValueId value) {
+  llvm::SmallVector<LaneForm, 4> ways;
+  llvm::SmallVector<KernelIndex::Incoming, 4> edges;
+  for (const KernelIndex::Incoming &in : index.getIncoming(value)) {
+    if (!constants.isExecutableEdge(in.edge))
+      continue;
+    if (in.value == kNone)
+      return atom(value);
+    OpId def = index.getDef(in.value);
+    if (def != kNone && isa<kern::UndefOp>(index.getOp(def)))
+      continue;
+    LaneForm form = get(in.value);
+    if (!form.known)
+      return unknown(form.blocker);
+    if (llvm::is_contained(ways, form))
+      continue;
+    ways.push_back(std::move(form));
+    edges.push_back(in);
+  }
+  if (ways.empty())
+    return atom(value);
+  if (ways.size() == 1)
+    return ways[0];
+  if (ways.size() == 2) {
+    BlockId block = index.getDefBlock(value);
+    auto condition = getEdgeCondition(edges[0], block);
+    if (condition) {
+      LaneForm decided = get(condition->first);
+      return condition->second
+                 ? choose(&decided, ways[0], ways[1], value, kNone)
+                 : choose(&decided, ways[1], ways[0], value, kNone);
+    }
+    return choose(nullptr, ways[0], ways[1], value, kNone);
+  }
+  if (std::optional<LaneForm> ring = ringOf(ways, value))
+    return *ring;
+  return atom(value);
+}
+
+std::optional<std::pair<ValueId, bool>>
+LaneForms::getEdgeCondition(const KernelIndex::Incoming &in,
+                            BlockId block) const {
+  auto branchOf = [&](BlockId from, BlockId to)
+      -> std::optional<std::pair<ValueId, bool>> {
+    OpId end = index.getTerminator(from);
+    auto branch = dyn_cast<kern::CondBranchOp>(index.getOp(end));
+    if (!branch)
+      return std::nullopt;
+    llvm::ArrayRef<BlockId> next = index.getSuccessors(from);
+    if (next[0] == next[1])
+      return std::nullopt;
+    return std::pair(index.getId(branch.getCondition()), next[0] == to);
+  };
+  // The edge itself is one side of a branch, or the only block before it is.
+  if (auto condition = branchOf(in.from, block)) {
+    OpId end = index.getTerminator(in.from);
+    auto branch = cast<kern::CondBranchOp>(index.getOp(end));
+    bool first = index.getEdge(in.from, 0) == in.edge;
+    return std::pair(index.getId(branch.getCondition()), first);
+  }
+  llvm::ArrayRef<BlockId> before = index.getPredecessors(in.from);
+  if (before.size() == 1 && index.getSuccessors(in.from).size() == 1)
+    return branchOf(before[0], in.from);
+  return std::nullopt;
+}
+
+void LaneForms::collectStates(ValueId value,
+                              llvm::SmallVectorImpl<ValueId> &states,
+                              llvm::SmallVectorImpl<ValueId> &visited) const {
+  if (llvm::is_contained(visited, value) || visited.size() > kMaxSlice)
+    return;
+  visited.push_back(value);
+  if (constants.get(value))
+    return;
+  OpId def = index.getDef(value);
+  if (def == kNone) {
+    if (!index.getIncoming(value).empty() &&
+        !llvm::is_contained(states, value))
+      states.push_back(value);
+    return;
+  }
+  Operation *op = index.getOp(def);
+  if (isa<kern::ArithOp, kern::SelectOp, kern::CompareOp, kern::ConvertOp,
+          kern::SpaceCastOp, kern::PackOp, kern::UnpackOp>(op))
+    for (ValueId operand : index.getOperands(def))
+      collectStates(operand, states, visited);
+}
+
+LaneForm LaneForms::evaluateAt(ValueId value, ValueId of,
+                               const LaneForm &state) {
+  // The slice behind `value` once more, with `of` fixed.
+  llvm::SmallVector<ValueId, 4> states;
+  llvm::SmallVector<ValueId, 32> slice;
+  collectStates(value, states, slice);
+  std::vector<std::pair<ValueId, std::shared_ptr<const LaneForm>>> saved;
+  for (ValueId v : slice) {
+    saved.push_back({v, forms[v]});
+    forms[v].reset();
+  }
+  std::shared_ptr<const LaneForm> savedOf = forms[of];
+  forms[of] = std::make_shared<const LaneForm>(state);
+  LaneForm result = get(value);
+  for (auto &[v, form] : saved)
+    forms[v] = form;
+  forms[of] = savedOf;
+  return result;
+}
+
+std::optional<LaneForm> LaneForms::findRing(ValueId value) {
+  // All values that the arguments which feed one another take: what an edge
+  // passes is worked out for every value of the argument that it depends on.
+  llvm::SmallVector<ValueId, 4> arguments{value};
+  std::map<ValueId, llvm::SmallVector<LaneForm, 8>> taken;
+  struct Edge {
+    ValueId to, from, passed;
+    std::optional<std::pair<ValueId, bool>> condition;
+  };
+  llvm::SmallVector<Edge, 8> edges;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    ValueId arg = arguments[i];
+    for (const KernelIndex::Incoming &in : index.getIncoming(arg)) {
+      if (!constants.isExecutableEdge(in.edge))
+        continue;
+      if (in.value == kNone)
+        return std::nullopt;
+      llvm::SmallVector<ValueId, 4> states;
+      llvm::SmallVector<ValueId, 32> slice;
+      collectStates(in.value, states, slice);
+      if (slice.size() > kMaxSlice)
+        return std::nullopt;
+      // Arguments that count iterations, or are known already, are no state.
+      for (ValueId state : states)
+        if (!llvm::is_contained(arguments, state) && !forms[state] &&
+            !computing[state]) {
+          BlockId block = index.getDefBlock(state);
+          uint32_t loop = loops.getInnermost(block);
+          if (loop == kNone || loops.getLoop(loop).header != block)
+            continue;
+          if (std::optional<LaneForm> form = findStep(state, loop))
+            forms[state] = std::make_shared<const LaneForm>(*form);
+        }
+      llvm::erase_if(states, [&](ValueId state) {
+        return !llvm::is_contained(arguments, state) && forms[state] &&
+               !computing[state];
+      });
+      if (states.size() > 1)
+        return std::nullopt;
+      if (states.empty()) {
+        LaneForm form = get(in.value);
+        if (!form.known)
+          return std::nullopt;
+        if (!llvm::is_contained(taken[arg], form))
+          taken[arg].push_back(form);
+        continue;
+      }
+      if (!llvm::is_contained(arguments, states[0])) {
+        if (arguments.size() == kMaxStates)
+          return std::nullopt;
+        arguments.push_back(states[0]);
+      }
+      Edge edge{arg, states[0], in.value, std::nullopt};
+      if (auto condition = getEdgeCondition(in, index.getDefBlock(arg))) {
+        // Only a condition on the same argument tells its values apart.
+        llvm::SmallVector<ValueId, 4> of;
+        llvm::SmallVector<ValueId, 32> visited;
+        collectStates(condition->first, of, visited);
+        if (of.size() == 1 && of[0] == states[0])
+          edge.condition = condition;
+      }
+      edges.push_back(edge);
+    }
+  }
+  bool grew = true;
+  for (unsigned round = 0; grew && round <= kMaxRing; ++round) {
+    grew = false;
+    for (const Edge &edge : edges) {
+      llvm::SmallVector<LaneForm, 8> from = taken[edge.from];
+      for (const LaneForm &state : from) {
+        if (edge.condition) {
+          LaneForm condition =
+              evaluateAt(edge.condition->first, edge.from, state);
+          if (condition.isConstant() &&
+              (condition.rest.getSame() != 0) != edge.condition->second)
+            continue;
+        }
+        LaneForm form = evaluateAt(edge.passed, edge.from, state);
+        if (!form.known)
+          return std::nullopt;
+        llvm::SmallVector<LaneForm, 8> &to = taken[edge.to];
+        if (llvm::is_contained(to, form))
+          continue;
+        if (to.size() == kMaxRing)
+          return std::nullopt;
+        to.push_back(std::move(form));
+        grew = true;
+      }
+    }
+  }
+  if (grew)
+    return std::nullopt;
+  return ringOf(taken[value], value);
+}

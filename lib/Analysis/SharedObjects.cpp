@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Accesses are gathered by base, those with a ring index give the strides, and
+// what overlaps within a slot is one object.
+
+#include "d2k/Analysis/SharedObjects.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace d2k;
+using namespace d2k::analysis;
+using kern::Space;
+
+namespace {
+/// Bytes that one lane of ldmatrix or stmatrix names.
+constexpr int64_t kMatrixRow = 16;
+/// A descriptor holds an address in units of 16 bytes in its low 14 bits (PTX
+/// ISA, "Matrix descriptor format").
+constexpr int64_t kDescriptorUnit = 16, kDescriptorField = 1 << 14;
+/// Bits 16 and up of a tensor-memory address are the lane.
+constexpr int64_t kTensorColumns = 1 << 16;
+} // namespace
+
+SharedObjects::SharedObjects(const KernelIndex &index,
+                             const MemoryRoots &memory, LaneForms &forms)
+    : index(index), memory(memory), forms(forms) {
+  llvm::ArrayRef<AccessInfo> accesses = memory.getAccesses();
+  places.resize(accesses.size());
+  // By base, by what the launch adds to it, barriers apart.
+  using Key = std::pair<std::vector<std::pair<SymbolId, int64_t>>, bool>;
+  std::map<Key, std::vector<Entry>> arenas;
+  for (uint32_t i = 0; i < accesses.size(); ++i) {
+    const AccessInfo &info = accesses[i];
+    if (info.space != Space::Shared && info.space != Space::TensorMemory)
+      continue;
+    if (!info.access.address) {
+      unplaced.push_back(i);
+      continue;
+    }
+    LaneForm form = getAddress(i);
+    Key key{{}, info.access.barrier};
+    std::optional<Entry> entry = makeEntry(form, i, key.first);
+    if (!entry) {
+      unplaced.push_back(i);
+      continue;
+    }
+    arenas[key].push_back(*entry);
+  }
+  for (auto &[key, entries] : arenas)
+    divide(entries);
+
+  std::vector<std::pair<uint32_t, uint32_t>> pairs;
+  for (uint32_t i = 0; i < places.size(); ++i)
+    if (places[i].object != kNone)
+      pairs.push_back({i, places[i].object});
+  accessesTo = FlatLists::invert(objects.size(), pairs);
+}
+
+LaneForm SharedObjects::getAddress(uint32_t access) {
+  const AccessInfo &info = memory.getAccesses()[access];
+  LaneForm form = forms.get(index.getId(info.access.address));
+  LaneForm offset;
+  offset.rest = info.access.offset;
+  if (info.access.form != kern::MemoryAccess::Form::Descriptor)
+    return forms.add(form, offset);
+  // The address is the low field; what is above it is constant.
+  if (!form.known || !form.rest.isSame())
+    return form;
+  form.rest = form.rest.getSame() & (kDescriptorField - 1);
+  return forms.multiply(form, kDescriptorUnit);
+}
+
+std::optional<SharedObjects::Entry> SharedObjects::makeEntry(
+    const LaneForm &form, uint32_t access,
+    std::vector<std::pair<SymbolId, int64_t>> &arena) const {
+  SymbolId base = forms.getBase(form);
+  if (!form.known || base == kNone)
+    return std::nullopt;
+  const AccessInfo &info = memory.getAccesses()[access];
+  Entry entry;
+  entry.access = access;
+  entry.base = base;
+  bool tensor = info.space == Space::TensorMemory;
+  int64_t low = form.rest.getLow(), high = form.rest.getHigh();
+  if (tensor && low != high) {
+    // Warps read their own lanes of the same columns.
+    low = kTensorColumns;
+    high = 0;
+    for (unsigned t = 0; t < forms.getNumThreads(); ++t) {
+      int64_t column = form.rest[t] & (kTensorColumns - 1);
+      low = std::min(low, column);
+      high = std::max(high, column);
+    }
+  }
+  arena.push_back({base, 1});
+  for (const auto &[symbol, factor] : form.terms) {
+    if (symbol == base)
+      continue;
+    const LaneSymbol &s = forms.getSymbol(symbol);
+    if (s.kind == LaneSymbolKind::Ring && factor.isSame() &&
+        factor.getSame() > 0 &&
+        (entry.ring == kNone || factor.getSame() > entry.factor)) {
+      if (entry.ring != kNone)
+        high += entry.factor * forms.getSymbol(entry.ring).range.high;
+      entry.ring = symbol;
+      entry.factor = factor.getSame();
+      continue;
+    }
+    if (!s.range.full && s.range.high < INT32_MAX) {
+      LaneForm term;
+      term.terms.push_back({symbol, factor});
+      Range range = forms.getRange(term);
+      if (range.full)
+        return std::nullopt;
+      low += range.low;
+      high += range.high;
+      continue;
+    }
+    // What the launch chooses is part of the base.
+    if (s.kind != LaneSymbolKind::Launch || !factor.isSame())
+      return std::nullopt;
+    arena.push_back({symbol, factor.getSame()});
+  }
+  entry.low = low;
+  entry.high = high + 1;
+  std::optional<uint64_t> bytes = info.access.bytes;
+  if (info.access.form == kern::MemoryAccess::Form::Descriptor || tensor)
+    bytes.reset();
+  if (bytes && info.access.warpWide) {
+    auto load = dyn_cast<kern::MatrixLoadOp>(index.getOp(info.op));
+    auto store = dyn_cast<kern::MatrixStoreOp>(index.getOp(info.op));
+    bool rows = (load && load.getOp() == "ldmatrix") ||
+                (store && store.getOp() == "stmatrix");
+    if (rows)
+      bytes = kMatrixRow;
+    else
+      bytes.reset();
+  }
+  if (bytes) {
+    entry.bounded = true;
+    entry.high = high + int64_t(*bytes);
+  }
+  // A variable's extent bounds what threads beyond the block would touch.
+  if (auto object = dyn_cast_or_null<kern::ObjectOp>(
+          memory.getRoot(forms.getSymbol(base).root).symbol))
+    if (object.getSize() && !tensor && entry.ring == kNone &&
+        forms.getSymbol(base).slack == 0) {
+      int64_t size = int64_t(*object.getSize());
+      entry.low = std::clamp<int64_t>(entry.low, 0, size);
+      entry.high = std::clamp<int64_t>(entry.high, entry.low, size);
+    }
+  return entry;
+}
+
+void SharedObjects::divide(std::vector<Entry> &entries) {
+  llvm::ArrayRef<AccessInfo> accesses = memory.getAccesses();
+  // The strides, and how far the rings of each reach.
+  struct Ring {
+    int64_t low, high, slots;
+  };
+  std::map<int64_t, Ring, std::greater<>> rings;
+  for (Entry &e : entries)
+    if (e.ring != kNone && e.high - e.low > e.factor) {
+      // Wider than a slot: the index picks no slot of its own.
+      e.high += e.factor * forms.getSymbol(e.ring).range.high;
+      e.ring = kNone;
+    }
+  for (const Entry &e : entries) {
+    if (e.ring == kNone)
+      continue;
+    int64_t last = forms.getSymbol(e.ring).range.high;
+    auto [it, isNew] = rings.try_emplace(
+        e.factor, Ring{e.low, e.high + e.factor * last, last + 1});
+    Ring &ring = it->second;
+    ring.low = std::min(ring.low, e.low);
+    ring.high = std::max(ring.high, e.high + e.factor * last);
+    ring.slots = std::max(ring.slots, last + 1);
+  }
+  // Each entry with the stride it belongs to, 0 for none.
+  struct Part {
+    Entry *entry;
+    int64_t slot, low, high;
+  };
+  std::map<std::pair<int64_t, int64_t>, std::vector<Part>> groups;
+  for (Entry &e : entries) {
+    std::pair<int64_t, int64_t> key{0, 0};
+    Part part{&e, 0, e.low, e.high};
+    for (const auto &[stride, ring] : rings) {
+      bool own = e.ring != kNone && e.factor == stride;
+      if (!own && (e.ring != kNone || e.low < ring.low || e.low >= ring.high))
+        continue;
+      int64_t slot = (e.low - ring.low) / stride;
+      int64_t low = e.low - slot * stride;
+      if (e.bounded && low - ring.low + (e.high - e.low) > stride)
+        continue; // It spans slots: another use of the memory.
+      key = {stride, ring.low};
+      part.slot = slot;
+      part.low = low;
+      part.high = low + (e.high - e.low);
+      break;
+    }
+    groups[key].push_back(part);
+  }
+  for (auto &[key, parts] : groups) {
+    auto [stride, origin] = key;
+    // A write without an end reaches to the next one.
+    std::vector<int64_t> starts;
+    for (const Part &p : parts)
+      if (!p.entry->bounded && accesses[p.entry->access].access.write)
+        starts.push_back(p.low);
+    llvm::sort(starts);
+    for (Part &p : parts) {
+      if (p.entry->bounded || !accesses[p.entry->access].access.write)
+        continue;
+      auto next = std::upper_bound(starts.begin(), starts.end(), p.high - 1);
+      if (next != starts.end())
+        p.high = *next;
+      else if (stride != 0)
+        p.high = origin + stride;
+      else
+        p.high = INT64_MAX;
+    }
+    llvm::sort(parts, [](const Part &a, const Part &b) {
+      return std::pair(a.low, a.entry->access) <
+             std::pair(b.low, b.entry->access);
+    });
+    int64_t reach = INT64_MIN;
+    for (const Part &p : parts) {
+      if (p.low >= reach) {
+        SharedObject object;
+        object.base = p.entry->base;
+        object.root = forms.getSymbol(object.base).root;
+        object.space = memory.getRoot(object.root).space;
+        object.low = p.low;
+        object.stride = stride;
+        object.barrier = accesses[p.entry->access].access.barrier;
+        if (stride != 0)
+          object.slots = rings.find(stride)->second.slots;
+        objects.push_back(object);
+        reach = p.high;
+      }
+      reach = std::max(reach, p.high);
+      SharedObject &object = objects.back();
+      object.bytes = reach == INT64_MAX ? 0 : reach - object.low;
+      SharedPlace &place = places[p.entry->access];
+      place.object = objects.size() - 1;
+      place.bounded = p.entry->bounded;
+      place.low = p.low - object.low;
+      place.high = p.low - object.low + (p.entry->high - p.entry->low);
+      place.slot = p.slot;
+      place.ring = p.entry->ring;
+    }
+  }
+}
+
+bool SharedObjects::isWhole(RootId root) const {
+  return llvm::none_of(unplaced, [&](uint32_t i) {
+    llvm::ArrayRef<RootId> roots = memory.getAccesses()[i].roots;
+    return roots.empty() || llvm::is_contained(roots, root);
+  });
+}
+
+std::string SharedObjects::describe(SharedObjectId id) const {
+  const SharedObject &object = objects[id];
+  std::string text = memory.describe(object.root);
+  if (forms.getSymbol(object.base).slack != 0)
+    text += " aligned";
+  text += object.space == Space::TensorMemory ? " columns [" : " bytes [";
+  text += std::to_string(object.low) + ", ";
+  text += object.bytes == 0 ? "?)"
+                            : std::to_string(object.low + object.bytes) + ")";
+  if (object.stride != 0)
+    text += " of " + std::to_string(object.slots) + " slots of " +
+            std::to_string(object.stride);
+  return object.barrier ? "barrier " + text : text;
+}

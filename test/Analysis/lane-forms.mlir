@@ -1,0 +1,163 @@
+// RUN: d2k-opt %s --test-lane-forms -split-input-file -verify-diagnostics -o /dev/null
+
+// Row t / 4 of 64 bytes, chunk (t % 4) ^ (row & 3) of 16 bytes: lanes 0 to 3
+// have row 0 and chunks 0 to 3; lanes 4 to 7 row 1 (64) and chunks 1, 0, 3, 2.
+
+kern.object internal shared @tile size 4096 align 128
+
+kern.func entry visible @swizzle() attributes {kern.maxntid = array<i64: 64, 1, 1>} {
+  %tid = kern.special "mov.u32" "tid.x" : i32
+  %c0 = kern.constant 0 : i32
+  %c2 = kern.constant 2 : i32
+  %c3 = kern.constant 3 : i32
+  %c4 = kern.constant 4 : i32
+  %c6 = kern.constant 6 : i32
+  %c16 = kern.constant 16 : i32
+  %c32 = kern.constant 32 : i32
+  %s = kern.address_of @tile : i32
+  %row = kern.arith "shr.u32" shr u32 (%tid, %c2) : (i32, i32) -> i32
+  %col = kern.arith "and.b32" and b32 (%tid, %c3) : (i32, i32) -> i32
+  %low = kern.arith "and.b32" and b32 (%row, %c3) : (i32, i32) -> i32
+  %chunk = kern.arith "xor.b32" xor b32 (%col, %low) : (i32, i32) -> i32
+  %r = kern.arith "shl.b32" shl b32 (%row, %c6) : (i32, i32) -> i32
+  %c = kern.arith "shl.b32" shl b32 (%chunk, %c4) : (i32, i32) -> i32
+  %rc = kern.arith "or.b32" or b32 (%r, %c) : (i32, i32) -> i32
+  %a = kern.arith "add.u32" add u32 (%s, %rc) : (i32, i32) -> i32
+  // expected-remark @+1 {{at base0 + {0, 16, 32, 48, 80, 64, 112, 96, ...}}}
+  kern.store "st.shared.u32" shared u32 [%a : i32], %tid : i32
+  // The same by lop3, whose table 120 is a ^ (b & c).
+  %t = kern.constant 120 : i32
+  %l3 = kern.arith "lop3.b32" lop3 b32 (%col, %row, %c3, %t) : (i32, i32, i32, i32) -> i32
+  %m = kern.arith "mad.lo.u32" mad_lo u32 (%l3, %c16, %r) : (i32, i32, i32) -> i32
+  %b = kern.arith "add.u32" add u32 (%m, %s) : (i32, i32) -> i32
+  // expected-remark @+1 {{at base0 + {0, 16, 32, 48, 80, 64, 112, 96, ...}}}
+  kern.store "st.shared.u32" shared u32 [%b : i32], %tid : i32
+  // An exclusive-or on the whole address moves within the 128 bytes that the
+  // base is aligned to.
+  %d = kern.arith "xor.b32" xor b32 (%a, %c32) : (i32, i32) -> i32
+  // expected-remark @+1 {{at base0 + {32, 48, 0, 16, 112, 96, 80, 64, ...}}}
+  kern.store "st.shared.u32" shared u32 [%d : i32], %tid : i32
+  // The thread's number of the first lane is that of the warp.
+  %full = kern.constant 31 : i32
+  %all = kern.constant -1 : i32
+  %w:1 = kern.shuffle "shfl.sync.idx.b32" idx (%tid, %c0, %full, %all) : (i32, i32, i32, i32) -> i32
+  %e = kern.arith "add.u32" add u32 (%s, %w) : (i32, i32) -> i32
+  // expected-remark @+1 {{at base0 + {0, 0, 0, 0, 0, 0, 0, 0, ...}}}
+  kern.store "st.shared.u32" shared u32 [%e : i32], %tid : i32
+  kern.exit
+}
+
+// -----
+
+// Dynamic shared memory, aligned up to 1024: offsets start anew.
+
+kern.object external shared @s align 16
+
+kern.func entry visible @aligned() attributes {kern.maxntid = array<i64: 32, 1, 1>} {
+  %c1023 = kern.constant 1023 : i32
+  %mask = kern.constant -1024 : i32
+  %c512 = kern.constant 512 : i32
+  %c448 = kern.constant 448 : i32
+  %x = kern.constant 0 : i32
+  %s = kern.address_of @s : i32
+  %u = kern.arith "add.u32" add u32 (%s, %c1023) : (i32, i32) -> i32
+  %a = kern.arith "and.b32" and b32 (%u, %mask) : (i32, i32) -> i32
+  %b = kern.arith "or.b32" or b32 (%a, %c512) : (i32, i32) -> i32
+  // expected-remark-re @+1 {{at base{{[0-9]+}} + 512}}
+  kern.store "st.shared.u32" shared u32 [%b : i32], %x : i32
+  // 512 ^ 448 is 960.
+  %c = kern.arith "xor.b32" xor b32 (%b, %c448) : (i32, i32) -> i32
+  // expected-remark-re @+1 {{at base{{[0-9]+}} + 960}}
+  kern.store "st.shared.u32" shared u32 [%c : i32], %x : i32
+  kern.exit
+}
+
+// -----
+
+// Ring indices: wrapped by a choice, by a toggle, by a branch, by a remainder,
+// and a pair of pointers that is swapped.
+
+kern.object external shared @s align 16
+
+kern.func entry visible @rings(%pn: i64 {kern.name = "n", kern.size = 4 : i64}) attributes {kern.maxntid = array<i64: 32, 1, 1>} {
+  %n = kern.load "ld.param.u32" param u32 [%pn : i64] -> i32
+  %c0 = kern.constant 0 : i32
+  %c1 = kern.constant 1 : i32
+  %c2 = kern.constant 2 : i32
+  %c4 = kern.constant 4 : i32
+  %c3 = kern.constant 3 : i32
+  %c1024 = kern.constant 1024 : i32
+  %s = kern.address_of @s : i32
+  %other = kern.arith "add.u32" add u32 (%s, %c1024) : (i32, i32) -> i32
+  kern.br ^loop(%c0, %c0, %c0, %c0, %s, %other : i32, i32, i32, i32, i32, i32)
+^loop(%i: i32, %sel: i32, %tog: i32, %bra: i32, %p: i32, %q: i32):
+  %a = kern.arith "mad.lo.u32" mad_lo u32 (%sel, %c1024, %s) : (i32, i32, i32) -> i32
+  // expected-remark-re @+1 {{at {{.*}}1024*ring{{[0-9]+}}{{.*}} in 0 1 2{{$}}}}
+  kern.store "st.shared.u32" shared u32 [%a : i32], %c0 : i32
+  %b = kern.arith "mad.lo.u32" mad_lo u32 (%tog, %c1024, %s) : (i32, i32, i32) -> i32
+  // expected-remark-re @+1 {{at {{.*}}1024*ring{{[0-9]+}}{{.*}} in 0 1{{$}}}}
+  kern.store "st.shared.u32" shared u32 [%b : i32], %c0 : i32
+  %c = kern.arith "mad.lo.u32" mad_lo u32 (%bra, %c1024, %s) : (i32, i32, i32) -> i32
+  // expected-remark-re @+1 {{at {{.*}}1024*ring{{[0-9]+}}{{.*}} in 0 1 2 3{{$}}}}
+  kern.store "st.shared.u32" shared u32 [%c : i32], %c0 : i32
+  // i / 3 is the high half of i * 0xaaaaaaab, shifted right by one.
+  %magic = kern.constant -1431655765 : i32
+  %h = kern.arith "mul.hi.u32" mul_hi u32 (%i, %magic) : (i32, i32) -> i32
+  %third = kern.arith "shr.u32" shr u32 (%h, %c1) : (i32, i32) -> i32
+  %back = kern.arith "mul.lo.u32" mul_lo u32 (%third, %c3) : (i32, i32) -> i32
+  %mod = kern.arith "sub.u32" sub u32 (%i, %back) : (i32, i32) -> i32
+  %d = kern.arith "mad.lo.u32" mad_lo u32 (%mod, %c1024, %s) : (i32, i32, i32) -> i32
+  // expected-remark-re @+1 {{at {{.*}}1024*ring{{[0-9]+}}{{.*}} in 0 1 2{{$}}}}
+  kern.store "st.shared.u32" shared u32 [%d : i32], %c0 : i32
+  // expected-remark-re @+1 {{at {{.*}}1024*ring{{[0-9]+}}{{.*}} in 0 1{{$}}}}
+  kern.store "st.shared.u32" shared u32 [%p : i32], %c0 : i32
+  %sel1 = kern.arith "add.u32" add u32 (%sel, %c1) : (i32, i32) -> i32
+  %wrap = kern.compare "setp.eq.u32" eq u32 (%sel1, %c3) : (i32, i32) -> i1
+  %selN = kern.select "selp.u32" b32 %wrap : i1, %c0, %sel1 : i32, i32 -> i32
+  %togN = kern.arith "xor.b32" xor b32 (%tog, %c1) : (i32, i32) -> i32
+  %bra1 = kern.arith "add.u32" add u32 (%bra, %c1) : (i32, i32) -> i32
+  %end = kern.compare "setp.lt.u32" lt u32 (%bra1, %c4) : (i32, i32) -> i1
+  kern.cond_br %end, ^join(%bra1 : i32), ^reset
+^reset:
+  kern.br ^join(%c0 : i32)
+^join(%braN: i32):
+  %i1 = kern.arith "add.u32" add u32 (%i, %c1) : (i32, i32) -> i32
+  %go = kern.compare "setp.lt.u32" lt u32 (%i1, %n) : (i32, i32) -> i1
+  kern.cond_br %go, ^loop(%i1, %selN, %togN, %braN, %q, %p : i32, i32, i32, i32, i32, i32), ^done
+^done:
+  kern.exit
+}
+
+// -----
+
+// Global rows: the row's number times a parameter. Outside the matrix the
+// first row is read, which lanes inside do not do.
+
+kern.func entry visible @rows(%px: i64 {kern.name = "x", kern.size = 8 : i64}, %pk: i64 {kern.name = "k", kern.size = 8 : i64}, %pm: i64 {kern.name = "m", kern.size = 4 : i64}) attributes {kern.maxntid = array<i64: 32, 1, 1>} {
+  %x = kern.load "ld.param.u64" param u64 [%px : i64] -> i64
+  %k = kern.load "ld.param.u64" param u64 [%pk : i64] -> i64
+  %m = kern.load "ld.param.u32" param u32 [%pm : i64] -> i32
+  %tid = kern.special "mov.u32" "tid.x" : i32
+  %c2 = kern.constant 2 : i32
+  %c3 = kern.constant 3 : i32
+  %c16 = kern.constant 16 : i64
+  %row = kern.arith "shr.u32" shr u32 (%tid, %c2) : (i32, i32) -> i32
+  %row64 = kern.convert "cvt.u64.u32" u32 to u64 (%row) : (i32) -> i64
+  %at = kern.arith "mul.lo.u64" mul_lo u64 (%row64, %k) : (i64, i64) -> i64
+  %col = kern.arith "and.b32" and b32 (%tid, %c3) : (i32, i32) -> i32
+  %col64 = kern.convert "cvt.u64.u32" u32 to u64 (%col) : (i32) -> i64
+  %o = kern.arith "mad.lo.u64" mad_lo u64 (%col64, %c16, %at) : (i64, i64, i64) -> i64
+  %a = kern.arith "add.u64" add u64 (%x, %o) : (i64, i64) -> i64
+  // expected-remark @+1 {{at base0 + {0, 0, 0, 0, 1, 1, 1, 1, ...}*base1 + {0, 16, 32, 48, 0, 16, 32, 48, ...}}}
+  %v = kern.load "ld.global.u32" global u32 [%a : i64] -> i32
+  %in = kern.compare "setp.lt.u32" lt u32 (%row, %m) : (i32, i32) -> i1
+  %b = kern.select "selp.b64" b64 %in : i1, %a, %x : i64, i64 -> i64
+  // expected-remark @+1 {{at base0 + {0, 0, 0, 0, 1, 1, 1, 1, ...}*base1 + {0, 16, 32, 48, 0, 16, 32, 48, ...} inside}}
+  %w = kern.load "ld.global.u32" global u32 [%b : i64] -> i32
+  // What lanes loaded is not followed.
+  %v64 = kern.convert "cvt.u64.u32" u32 to u64 (%v) : (i32) -> i64
+  %g = kern.arith "add.u64" add u64 (%x, %v64) : (i64, i64) -> i64
+  // expected-remark @+1 {{at unknown behind kern.load}}
+  %y = kern.load "ld.global.u32" global u32 [%g : i64] -> i32
+  kern.exit
+}
