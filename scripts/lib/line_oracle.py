@@ -4,6 +4,7 @@
 # with nvdisasm's: the source lines with inlining (-gi) and the line of PTX
 # (-gp) of every instruction. nvdisasm prints a stack of lines only when its
 # innermost line changes; where it prints none, only that line is compared.
+# Line 0 (code that belongs to no line) is left out of a stack.
 #
 # usage: line_oracle.py D2K-TRANSLATE NVDISASM CUBIN...
 # One line a file; exit 1 when one differs.
@@ -12,7 +13,7 @@ import re
 import subprocess
 import sys
 
-SECTION = re.compile(r"^\s*\.section\s+(\.text\.[^,\s]+)")
+SECTION = re.compile(r"^\s*\.section\s+([^,\s]+)")
 NOTE = re.compile(r'^\s*//## File "(.*?)", line (\d+)'
                   r'(?: inlined at "(.*?)", line (\d+))?')
 INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s")
@@ -36,7 +37,10 @@ def readNvdisasm(text):
     section, stack, fresh = None, (), True
     for line in text.splitlines():
         if match := SECTION.match(line):
-            section, stack, fresh = match[1], (), True
+            # Others have data in lines that look like instructions.
+            isCode = match[1].startswith(".text.")
+            section = match[1] if isCode else None
+            stack, fresh = (), True
         elif match := NOTE.match(line):
             if fresh:
                 stack, fresh = (), False
@@ -77,6 +81,7 @@ def compare(translate, nvdisasm, cubin):
     ptxLines = readNvdisasm(run([nvdisasm, "-gp", cubin]))
     source, ptx = readOurs(run([translate, "--sass-lines", cubin]), inlined)
     for place, (stack, printed) in inlined.items():
+        stack = tuple(frame for frame in stack if frame[1] != 0)
         ours = source.get(place, ())
         if ours != stack and (printed or ours[:1] != stack[:1]):
             return len(inlined), "%s+0x%x: source lines %s, nvdisasm -gi %s" % (

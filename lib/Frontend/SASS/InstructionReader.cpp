@@ -26,14 +26,15 @@ const Mnemonic *InstructionReader::getMnemonic(std::string_view text) {
   return &mnemonic;
 }
 
-/// Before sm_90 the text of loads and stores of global memory omits the
-/// descriptor that the encoding has: in bits 32 to 37 of loads, 64 to 69 of
-/// stores and of LDGSTS. Bit 91 says that there is one.
+/// Before sm_90 the text of accesses to global memory omits the descriptor that
+/// the encoding has: in bits 32 to 37 of loads, 64 to 69 of stores, atomics and
+/// LDGSTS. Bit 91 says that there is one.
 static void addHiddenDescriptor(Target target, Instruction &instruction) {
   Opcode opcode = instruction.getOpcode();
   bool isLoad = opcode == Opcode::LD || opcode == Opcode::LDG;
-  bool isStore =
-      opcode == Opcode::ST || opcode == Opcode::STG || opcode == Opcode::LDGSTS;
+  bool isStore = opcode == Opcode::ST || opcode == Opcode::STG ||
+                 opcode == Opcode::ATOM || opcode == Opcode::ATOMG ||
+                 opcode == Opcode::RED || opcode == Opcode::LDGSTS;
   if (target.number >= 90 || (!isLoad && !isStore) || !instruction.encoding ||
       instruction.encoding->getBits(91, 1) == 0)
     return;

@@ -494,9 +494,15 @@ bool d2k::sass::applySignature(Instruction &instruction) {
 
   std::vector<unsigned> matched;
   matched.reserve(operands.size());
+  // A number in `WARPSYNC.COLLECTIVE.ALL 0x2de0` is a place, elsewhere in
+  // WARPSYNC it may be the mask.
+  bool namesPlace = instruction.getOpcode() == Opcode::WARPSYNC &&
+                    instruction.has("COLLECTIVE");
   for (unsigned i = 0; i < items.size(); ++i) {
+    bool isMask = items[i].role == 's';
     if (matched.size() < operands.size() &&
-        fits(items[i].role, operands[matched.size()]))
+        fits(items[i].role, operands[matched.size()]) &&
+        !(namesPlace && isMask && matched.size() + 1 == operands.size()))
       matched.push_back(i);
     else if (!items[i].optional)
       return false;
