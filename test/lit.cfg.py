@@ -118,6 +118,14 @@ if os.path.exists(fake):
     config.available_features.add("fake-cuda")
     config.available_features.add("host-" + platform.machine())
 
+# %client-python has the packages of scripts/lib/requirements-clients.txt.
+environment = os.path.join(config.d2k_source_dir, ".venv")
+if os.path.exists(os.path.join(environment, "d2k-requirements-clients.txt")):
+    config.substitutions.append(
+        ("%client-python", os.path.join(environment, "bin", "python"))
+    )
+    config.available_features.add("python-clients")
+
 if shutil.which("clang-format-22"):
     config.available_features.add("clang-format")
 

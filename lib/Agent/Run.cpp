@@ -44,7 +44,11 @@ static Result<void> takeTurn(RunSession &session, ModelClient &client) {
       return session.addResponse(response->message, response->usage,
                                  std::string(getStopReasonName(response->stop)),
                                  response->model, seconds, response->attempts);
-    if (response.error().kind != FailureKind::Input || isRetry)
+    if (response.error().kind != FailureKind::Input)
+      return forwardFailure(std::move(response));
+    // Not the submission's fault, whatever the kind says.
+    response.error().kind = FailureKind::Environment;
+    if (isRetry)
       return forwardFailure(std::move(response));
     Result<bool> shorter = session.compact(/*force=*/true);
     if (!shorter)

@@ -9,6 +9,7 @@
 #include "d2k/Support/Sha256.h"
 #include "d2k/Support/Version.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -280,7 +281,11 @@ Result<bool> RunSession::compact(bool force) {
   if (!force &&
       double(state.estimatePromptTokens()) <= kFullPart * double(room))
     return true;
-  size_t start = state.findCompactionStart(int64_t(kKeptPart * double(room)));
+  size_t most = size_t(kKeptPart * double(room * kCharactersPerToken));
+  // The provider knows better what is too long.
+  if (force)
+    most = std::min(most, state.getMessageBytes() / 2);
+  size_t start = state.findCompactionStart(most);
   if (start == 0)
     return false;
   unsigned left = 0;

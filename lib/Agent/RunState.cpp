@@ -7,8 +7,6 @@
 using namespace d2k;
 using namespace d2k::agent;
 
-static constexpr int64_t kCharactersPerToken = 3;
-
 static size_t getBytes(const Block &block) {
   return block.text.size() + block.name.size() +
          (block.kind == Block::Kind::Opaque
@@ -165,11 +163,18 @@ int64_t RunState::estimatePromptTokens() const {
   return lastUsage.getTotal() + int64_t(bytes) / kCharactersPerToken;
 }
 
-size_t RunState::findCompactionStart(int64_t tokens) const {
+size_t RunState::getMessageBytes() const {
+  size_t bytes = 0;
+  for (size_t i = contextStart; i < messages.size(); ++i)
+    bytes += getBytes(messages[i]);
+  return bytes;
+}
+
+size_t RunState::findCompactionStart(size_t most) const {
   size_t start = messages.size(), bytes = 0;
   for (size_t i = messages.size(); i-- > contextStart;) {
     bytes += getBytes(messages[i]);
-    if (int64_t(bytes) / kCharactersPerToken > tokens)
+    if (bytes > most)
       break;
     if (messages[i].role == Role::Assistant)
       start = i;

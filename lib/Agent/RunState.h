@@ -15,6 +15,10 @@
 
 namespace d2k::agent {
 
+/// A low guess, so that a request is rather taken for too long than sent in
+/// vain.
+inline constexpr int64_t kCharactersPerToken = 3;
+
 class RunState {
 public:
   /// Adds an event. Fails with kind Input on one that this version does not
@@ -36,10 +40,12 @@ public:
   /// last and three characters a token for what came since.
   int64_t estimatePromptTokens() const;
 
-  /// The number of the message from which on a context of \p tokens remains
-  /// after compaction; an assistant's message. 0 when there is nothing to
-  /// leave out.
-  size_t findCompactionStart(int64_t tokens) const;
+  /// The number of the message from which on \p most bytes remain after
+  /// compaction; an assistant's message. The last exchange always remains. 0
+  /// when there is nothing to leave out.
+  size_t findCompactionStart(size_t most) const;
+  /// Bytes of the messages that are sent, without the first one.
+  size_t getMessageBytes() const;
 
   const SubmissionRecord *getBest() const;
 

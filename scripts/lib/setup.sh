@@ -118,6 +118,25 @@ setup_cuda() {
   done
 }
 
+# setup_clients: the Python packages that the tests of d2k-run's interfaces
+# need, into .venv. Without them these tests are skipped.
+setup_clients() {
+  local stamp=$D2K_ROOT/.venv/d2k-requirements-clients.txt
+  local pinned=$D2K_ROOT/scripts/lib/requirements-clients.txt
+  if cmp -s "$pinned" "$stamp"; then
+    return
+  fi
+  say "Tests: installing the clients of model providers from PyPI into .venv"
+  if ! logged venv python3 -m venv "$D2K_ROOT/.venv" ||
+    ! logged pip-clients "$D2K_ROOT/.venv/bin/python" -m pip install \
+      --disable-pip-version-check -r "$pinned"; then
+    note "without them some tests of d2k-run are skipped; going on"
+    note "check the network and run this again to get them"
+    return
+  fi
+  cp "$pinned" "$stamp"
+}
+
 # ninja_summary LOG: "nothing to do", or how many steps ninja took.
 ninja_summary() {
   if grep -q 'ninja: no work to do' "$1"; then

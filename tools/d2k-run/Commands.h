@@ -34,6 +34,7 @@ Command getLintCommand();
 Command getListCommand();
 Command getNewCommand();
 Command getReplayCommand();
+Command getServeCommand();
 Command getShowCommand();
 
 /// The folder of the task \p name. Fails with kind Usage and the list of the

@@ -17,7 +17,7 @@ using namespace d2k::run;
 static std::vector<Command> getCommands() {
   return {getListCommand(),   getShowCommand(),  getNewCommand(),
           getLintCommand(),   getEvalCommand(),  getAgentCommand(),
-          getReplayCommand(), getDoctorCommand()};
+          getReplayCommand(), getServeCommand(), getDoctorCommand()};
 }
 
 static void printHelp() {
