@@ -87,10 +87,18 @@ Comparison metrics::compare(std::span<const AbbaBlock> blocks,
 
 /// Blocks that bring the half-width from \p halfWidth at \p count blocks to
 /// the target; a tenth more, because the former is an estimate.
-static double neededBlocks(size_t count, double halfWidth,
-                           const ComparisonConfig &config) {
-  double ratio = halfWidth / config.targetHalfWidth;
+static double neededBlocks(size_t count, double halfWidth, double target) {
+  double ratio = halfWidth / target;
   return std::ceil(1.1 * double(count) * ratio * ratio);
+}
+
+/// The half-width to reach for programs that differ as \p estimate says.
+static double getTarget(const Estimate &estimate,
+                        const ComparisonConfig &config) {
+  double far = std::log1p(config.farDifference);
+  return estimate.interval.low > far || estimate.interval.high < -far
+             ? config.farHalfWidth
+             : config.targetHalfWidth;
 }
 
 unsigned metrics::planBlocks(std::span<const AbbaBlock> pilot,
@@ -100,12 +108,13 @@ unsigned metrics::planBlocks(std::span<const AbbaBlock> pilot,
   double least = std::min<double>(double(pilot.size()), most);
   if (pilot.size() < 5)
     return unsigned(most);
-  double halfWidth =
-      estimateLogSpeedup(pilot, config, 0).interval.getHalfWidth();
-  if (halfWidth <= config.targetHalfWidth)
+  Estimate estimate = estimateLogSpeedup(pilot, config, 0);
+  double halfWidth = estimate.interval.getHalfWidth();
+  double target = getTarget(estimate, config);
+  if (halfWidth <= target)
     return unsigned(least);
   return unsigned(
-      std::clamp(neededBlocks(pilot.size(), halfWidth, config), least, most));
+      std::clamp(neededBlocks(pilot.size(), halfWidth, target), least, most));
 }
 
 std::optional<unsigned>
@@ -113,14 +122,15 @@ metrics::planExtension(std::span<const AbbaBlock> blocks,
                        const ComparisonConfig &config, unsigned affordable) {
   if (blocks.size() < 5)
     return std::nullopt;
-  double halfWidth =
-      estimateLogSpeedup(blocks, config, 0).interval.getHalfWidth();
+  Estimate estimate = estimateLogSpeedup(blocks, config, 0);
+  double halfWidth = estimate.interval.getHalfWidth();
+  double target = getTarget(estimate, config);
   double most = std::min({2.0 * double(blocks.size()), double(affordable),
                           double(config.maxBlocks)});
-  if (halfWidth <= config.targetHalfWidth || most <= double(blocks.size()))
+  if (halfWidth <= target || most <= double(blocks.size()))
     return std::nullopt;
   return unsigned(
-      std::min(neededBlocks(blocks.size(), halfWidth, config), most));
+      std::min(neededBlocks(blocks.size(), halfWidth, target), most));
 }
 
 TaskSpeedup metrics::combineWorkloads(std::span<const Comparison> workloads) {

@@ -109,6 +109,8 @@ static json::Value toJson(const WorkloadResult &workload) {
   };
   if (workload.isDeterministic)
     object.set("deterministic", *workload.isDeterministic);
+  if (workload.prepareSeconds && std::isfinite(*workload.prepareSeconds))
+    object.set("prepare_seconds", *workload.prepareSeconds);
   if (workload.wrong)
     object.set("wrong", toJson(*workload.wrong));
   const std::optional<WorkloadTiming> &timing = workload.timing;
@@ -150,6 +152,13 @@ static json::Value toJson(const std::map<std::string, RequestTime> &requests) {
   return object;
 }
 
+static json::Value toJson(const std::map<std::string, double> &seconds) {
+  json::Object object;
+  for (const auto &[name, value] : seconds)
+    object.set(name, value);
+  return object;
+}
+
 json::Value runner::toJson(const Evaluation &evaluation) {
   json::Object device;
   for (const char *name : {"name", "arch", "uuid"})
@@ -175,6 +184,7 @@ json::Value runner::toJson(const Evaluation &evaluation) {
                                {"validate", evaluation.validateSeconds},
                                {"profile", evaluation.profileSeconds},
                                {"total", evaluation.totalSeconds},
+                               {"gpu", ::toJson(evaluation.gpuSeconds)},
                                {"requests", ::toJson(evaluation.requests)}}},
   };
   if (speedup && std::isfinite(speedup->interval.low) &&

@@ -138,6 +138,9 @@ void TextWriter::writeWorkload(const WorkloadResult &workload, size_t width) {
              rank + ": expected " + wrong->expected + ", got " + wrong->got +
              ", allowed error " + wrong->allowed);
   }
+  if (workload.prepareSeconds)
+    line("      prepared in " + formatNumber(*workload.prepareSeconds) +
+         " s, which is not timed");
   if (workload.isDeterministic == false)
     indented("note: two calls on the same input gave different bits");
   for (const std::string &note : workload.notes)
@@ -174,7 +177,16 @@ void TextWriter::writeSummary() {
                 "compiled in %.1f s, validated in %.1f s, timed in %.1f s",
                 evaluation.compileSeconds, evaluation.validateSeconds,
                 evaluation.profileSeconds);
-  line(paint(seconds, Style::Dim, color));
+  std::string times = seconds;
+  double busy = 0;
+  for (const auto &[process, time] : evaluation.gpuSeconds)
+    busy += time;
+  if (busy > 0 && evaluation.totalSeconds > 0)
+    times +=
+        "; the GPU worked " +
+        formatNumber(100 * busy / evaluation.totalSeconds / evaluation.world) +
+        "% of " + formatNumber(evaluation.totalSeconds) + " s";
+  line(paint(times, Style::Dim, color));
   if (!evaluation.workloads.empty())
     line(paint(sanitize(describeIsolation(evaluation.isolation)), Style::Dim,
                color));

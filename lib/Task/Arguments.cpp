@@ -18,9 +18,9 @@ class ArgumentPacker {
 public:
   ArgumentPacker(const Task &task, const Workload &workload,
                  const AxisValues &axes, unsigned ranks,
-                 const PointerLookup &lookup)
+                 const PointerLookup &lookup, ArgumentsFor purpose)
       : task(task), workload(workload), axes(axes), ranks(ranks),
-        lookup(lookup) {}
+        lookup(lookup), purpose(purpose) {}
 
   Result<ArgumentBlock> pack(unsigned rank);
 
@@ -50,6 +50,7 @@ private:
   const AxisValues &axes;
   unsigned ranks;
   const PointerLookup &lookup;
+  ArgumentsFor purpose;
   ArgumentBlock block;
 };
 
@@ -71,6 +72,11 @@ Result<void> ArgumentPacker::appendScalar(const Tensor &tensor) {
 Result<void> ArgumentPacker::appendTensor(unsigned rank, const Tensor &tensor) {
   if (tensor.isScalar)
     return appendScalar(tensor);
+  // Tasks with constant inputs have one rank, and no peers.
+  if (purpose == ArgumentsFor::Prepare && !tensor.isConstant) {
+    append(0, 8);
+    return {};
+  }
   Result<int64_t> size = task.getByteSize(tensor, axes);
   if (!size)
     return forwardFailure(std::move(size));
@@ -128,8 +134,8 @@ Result<ArgumentBlock> ArgumentPacker::pack(unsigned rank) {
 
 Result<std::vector<ArgumentBlock>>
 d2k::task::packArguments(const Task &task, const Workload &workload,
-                         const AxisValues &machine,
-                         const PointerLookup &lookup) {
+                         const AxisValues &machine, const PointerLookup &lookup,
+                         ArgumentsFor purpose) {
   AxisValues axes = task.getAxisValues(workload, machine);
   for (const Axis &axis : task.axes)
     if (!axes.count(axis.name))
@@ -138,7 +144,7 @@ d2k::task::packArguments(const Task &task, const Workload &workload,
   const Axis *machineAxis = task.findMachineAxis();
   unsigned ranks = machineAxis ? unsigned(axes.at(machineAxis->name)) : 1;
   std::vector<ArgumentBlock> blocks;
-  ArgumentPacker packer(task, workload, axes, ranks, lookup);
+  ArgumentPacker packer(task, workload, axes, ranks, lookup, purpose);
   for (unsigned rank = 0; rank < ranks; ++rank) {
     Result<ArgumentBlock> block = packer.pack(rank);
     if (!block)

@@ -281,8 +281,6 @@ D2K_FAKE_NO_COUNTERS(cuptiRangeProfilerCounterDataImageInitialize,
                      CUpti_RangeProfiler_CounterDataImage_Initialize_Params)
 D2K_FAKE_NO_COUNTERS(cuptiProfilerHostInitialize,
                      CUpti_Profiler_Host_Initialize_Params)
-D2K_FAKE_NO_COUNTERS(cuptiProfilerHostDeinitialize,
-                     CUpti_Profiler_Host_Deinitialize_Params)
 D2K_FAKE_NO_COUNTERS(cuptiProfilerHostConfigAddMetrics,
                      CUpti_Profiler_Host_ConfigAddMetrics_Params)
 D2K_FAKE_NO_COUNTERS(cuptiProfilerHostGetConfigImageSize,

@@ -58,6 +58,11 @@ struct ComparisonConfig {
   /// blocks is chosen for. With 0.004, equal programs come out as Same unless
   /// the estimate is off by three standard errors.
   double targetHalfWidth = 0.004;
+  /// The same for programs that differ by more than farDifference, as the pilot
+  /// has it: whether they are the same is no question, and 1% is as much as a
+  /// speedup of 3 can be used with.
+  double farHalfWidth = 0.01;
+  double farDifference = 0.15;
   /// Blocks before the number is fixed; they count.
   unsigned pilotBlocks = 20;
   /// Never more than this.

@@ -60,6 +60,9 @@ struct WorkloadResult {
   std::optional<WrongElement> wrong;
   /// Two calls on one input gave the same bits.
   std::optional<bool> isDeterministic;
+  /// What repacking the constant inputs took last; it is not timed. Nothing
+  /// when the submission does not.
+  std::optional<double> prepareSeconds;
   /// Outputs of timed calls that were judged.
   unsigned timedChecks = 0;
   std::optional<WorkloadTiming> timing;
@@ -98,6 +101,10 @@ struct Evaluation {
   /// By process and request: "oracle.prepare", "submission.sample",
   /// "baseline.start".
   std::map<std::string, RequestTime> requests;
+  /// How long the GPU worked for "oracle" (to prepare samples), "baseline" and
+  /// "submission"; the submission's is its own word. Without processes that
+  /// ended before the verdict.
+  std::map<std::string, double> gpuSeconds;
 
   /// The text \p name of `device`, or "unknown".
   std::string getDeviceText(std::string_view name) const;

@@ -41,7 +41,7 @@ json::Value toJson(const SelfTestReport &report);
 struct SelfTestConfig {
   /// The program d2k-worker.
   std::string worker;
-  /// Comparisons of each of the three kernels.
+  /// Comparisons of each of the three kernels, on average.
   unsigned pairs = 100;
   /// Fresh processes whose medians are compared.
   unsigned processes = 10;

@@ -118,6 +118,11 @@ Result<BatchRecord> batchRecordFromJson(json::Cursor cursor);
 class SampleSource {
 public:
   virtual ~SampleSource();
+  /// The next samples will be these, in this order. No set is in them twice, so
+  /// that all can be prepared at once.
+  virtual Result<void> announce(const std::vector<SampleRequest> &) {
+    return {};
+  }
   /// Prepares the sets (poisoned outputs, a fresh perturbation of the inputs),
   /// takes a sample and, at random, checks its outputs.
   virtual Result<SampleRecord> sample(Side side,

@@ -21,6 +21,8 @@ inline constexpr std::string_view kWorkspaceName = ".workspace";
 inline constexpr std::string_view kScratchName = ".scratch";
 inline constexpr std::string_view kSignalsName = ".signals";
 inline constexpr std::string_view kPreparedName = ".prepared";
+/// What the baseline has there: each side repacks in its own way.
+inline constexpr std::string_view kBaselinePreparedName = ".prepared.baseline";
 
 /// The address, in the caller's process, of the buffer \p name of \p rank; 0
 /// when the caller has none.
@@ -46,14 +48,22 @@ private:
   std::vector<std::vector<uint64_t>> peerArrays;
 };
 
+/// Which tensors a structure has.
+enum class ArgumentsFor : uint8_t {
+  /// All.
+  Entry,
+  /// The constant inputs; the others are null.
+  Prepare,
+};
+
 /// The structures of all ranks (one without a machine axis) of \p workload of
 /// \p task. Scalars have the value of their distribution, which must be
 /// constant. Fails with kind Input when a value cannot be had, and when
 /// \p lookup has no buffer for a tensor that is not empty.
-Result<std::vector<ArgumentBlock>> packArguments(const Task &task,
-                                                 const Workload &workload,
-                                                 const AxisValues &machine,
-                                                 const PointerLookup &lookup);
+Result<std::vector<ArgumentBlock>>
+packArguments(const Task &task, const Workload &workload,
+              const AxisValues &machine, const PointerLookup &lookup,
+              ArgumentsFor purpose = ArgumentsFor::Entry);
 
 } // namespace d2k::task
 

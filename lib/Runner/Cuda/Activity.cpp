@@ -25,6 +25,8 @@ struct Shared {
   std::vector<Activity> activities;
   std::vector<uint8_t *> freeBuffers;
   uint64_t dropped = 0;
+  /// Of the activities that were taken.
+  uint64_t busyNs = 0;
 };
 
 constexpr size_t kBufferBytes = size_t(1) << 20;
@@ -178,6 +180,8 @@ Result<std::vector<Activity>> ActivityCollector::take() {
   {
     std::lock_guard<std::mutex> lock(shared().mutex);
     activities.swap(shared().activities);
+    for (const Activity &activity : activities)
+      shared().busyNs += activity.end - activity.start;
   }
   std::sort(activities.begin(), activities.end(), isCalledBefore);
   return activities;
@@ -186,4 +190,9 @@ Result<std::vector<Activity>> ActivityCollector::take() {
 uint64_t ActivityCollector::getDroppedRecords() const {
   std::lock_guard<std::mutex> lock(shared().mutex);
   return shared().dropped;
+}
+
+double ActivityCollector::getBusySeconds() const {
+  std::lock_guard<std::mutex> lock(shared().mutex);
+  return double(shared().busyNs) * 1e-9;
 }

@@ -68,6 +68,8 @@ public:
 
   /// Records that CUPTI had no room for, since the start.
   uint64_t getDroppedRecords() const;
+  /// Sum of the durations of all that was taken so far.
+  double getBusySeconds() const;
 
 private:
   explicit ActivityCollector(const Cupti &cupti) : cupti(cupti) {}

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <map>
 
 using namespace d2k;
 using namespace d2k::runner;
@@ -43,37 +44,49 @@ static T makeParameters(size_t size) {
 
 Result<std::unique_ptr<RangeProfiler>>
 RangeProfiler::create(const Cupti &cupti, CUcontext context, unsigned device) {
-  std::unique_ptr<RangeProfiler> profiler(new RangeProfiler(cupti));
-  if (Result<void> done = profiler->configure(context, device); !done)
+  Result<const Host *> host = getHost(cupti, context, device);
+  if (!host)
+    return forwardFailure(std::move(host));
+  std::unique_ptr<RangeProfiler> profiler(new RangeProfiler(cupti, **host));
+  if (Result<void> done = profiler->enable(context); !done)
     return forwardFailure(std::move(done));
   return profiler;
 }
 
 RangeProfiler::~RangeProfiler() {
-  if (target) {
-    auto disable = D2K_PARAMETERS(CUpti_RangeProfiler_Disable_Params);
-    disable.pRangeProfilerObject = target;
-    cupti.cuptiRangeProfilerDisable(&disable);
-  }
-  if (host) {
-    auto release = D2K_PARAMETERS(CUpti_Profiler_Host_Deinitialize_Params);
-    release.pHostObject = host;
-    cupti.cuptiProfilerHostDeinitialize(&release);
-  }
+  if (!target)
+    return;
+  auto disable = D2K_PARAMETERS(CUpti_RangeProfiler_Disable_Params);
+  disable.pRangeProfilerObject = target;
+  cupti.cuptiRangeProfilerDisable(&disable);
 }
 
-Result<void> RangeProfiler::configure(CUcontext context, unsigned device) {
+Result<const RangeProfiler::Host *>
+RangeProfiler::getHost(const Cupti &cupti, CUcontext context, unsigned device) {
+  // Kept until the process ends, as CUPTI's own tables are.
+  static auto *hosts = new std::map<unsigned, Result<Host>>;
+  auto at = hosts->find(device);
+  if (at == hosts->end())
+    at = hosts->emplace(device, makeHost(cupti, context, device)).first;
+  if (!at->second)
+    return tl::unexpected<Failure>(at->second.error());
+  return &*at->second;
+}
+
+Result<RangeProfiler::Host> RangeProfiler::makeHost(const Cupti &cupti,
+                                                    CUcontext context,
+                                                    unsigned device) {
   auto initialize = D2K_PARAMETERS(CUpti_Profiler_Initialize_Params);
   if (Result<void> done = cupti.check(
           cupti.cuptiProfilerInitialize(&initialize), "start the profiler");
       !done)
-    return done;
+    return forwardFailure(std::move(done));
   auto chip = D2K_PARAMETERS(CUpti_Device_GetChipName_Params);
   chip.deviceIndex = device;
   if (Result<void> done = cupti.check(cupti.cuptiDeviceGetChipName(&chip),
                                       "find the name of the chip");
       !done)
-    return done;
+    return forwardFailure(std::move(done));
 
   // Which counters this machine lets us have; empty is taken as all.
   std::vector<uint8_t> availability;
@@ -83,14 +96,14 @@ Result<void> RangeProfiler::configure(CUcontext context, unsigned device) {
           cupti.check(cupti.cuptiProfilerGetCounterAvailability(&available),
                       "ask which counters there are");
       !done)
-    return done;
+    return forwardFailure(std::move(done));
   availability.resize(available.counterAvailabilityImageSize);
   available.pCounterAvailabilityImage = availability.data();
   if (Result<void> done =
           cupti.check(cupti.cuptiProfilerGetCounterAvailability(&available),
                       "ask which counters there are");
       !done)
-    return done;
+    return forwardFailure(std::move(done));
 
   auto open = D2K_PARAMETERS(CUpti_Profiler_Host_Initialize_Params);
   open.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
@@ -99,52 +112,55 @@ Result<void> RangeProfiler::configure(CUcontext context, unsigned device) {
   if (Result<void> done = cupti.check(cupti.cuptiProfilerHostInitialize(&open),
                                       "prepare counters for this chip");
       !done)
-    return done;
-  host = open.pHostObject;
+    return forwardFailure(std::move(done));
+  Host host;
+  host.object = open.pHostObject;
 
   // One by one, so that a counter that a chip lacks costs only itself.
-  std::vector<const char *> metrics;
   for (size_t i = 0; i != std::size(kCounters); ++i) {
     const char *metric = kCounters[i].metric;
     auto add = D2K_PARAMETERS(CUpti_Profiler_Host_ConfigAddMetrics_Params);
-    add.pHostObject = host;
+    add.pHostObject = host.object;
     add.ppMetricNames = &metric;
     add.numMetrics = 1;
     if (cupti.cuptiProfilerHostConfigAddMetrics(&add) != CUPTI_SUCCESS)
       continue;
-    counters.push_back(i);
-    metrics.push_back(metric);
+    host.counters.push_back(i);
+    host.metrics.push_back(metric);
   }
-  if (counters.empty())
+  if (host.counters.empty())
     return fail(FailureKind::Environment,
                 "CUPTI has none of the counters for the chip " +
                     std::string(chip.pChipName));
 
   auto size = D2K_PARAMETERS(CUpti_Profiler_Host_GetConfigImageSize_Params);
-  size.pHostObject = host;
+  size.pHostObject = host.object;
   if (Result<void> done =
           cupti.check(cupti.cuptiProfilerHostGetConfigImageSize(&size),
                       "configure counters");
       !done)
-    return done;
-  config.resize(size.configImageSize);
+    return forwardFailure(std::move(done));
+  host.config.resize(size.configImageSize);
   auto image = D2K_PARAMETERS(CUpti_Profiler_Host_GetConfigImage_Params);
-  image.pHostObject = host;
-  image.configImageSize = config.size();
-  image.pConfigImage = config.data();
+  image.pHostObject = host.object;
+  image.configImageSize = host.config.size();
+  image.pConfigImage = host.config.data();
   if (Result<void> done = cupti.check(
           cupti.cuptiProfilerHostGetConfigImage(&image), "configure counters");
       !done)
-    return done;
+    return forwardFailure(std::move(done));
   auto count = D2K_PARAMETERS(CUpti_Profiler_Host_GetNumOfPasses_Params);
-  count.configImageSize = config.size();
-  count.pConfigImage = config.data();
+  count.configImageSize = host.config.size();
+  count.pConfigImage = host.config.data();
   if (Result<void> done = cupti.check(
           cupti.cuptiProfilerHostGetNumOfPasses(&count), "count the passes");
       !done)
-    return done;
-  passes = unsigned(count.numOfPasses);
+    return forwardFailure(std::move(done));
+  host.passes = unsigned(count.numOfPasses);
+  return host;
+}
 
+Result<void> RangeProfiler::enable(CUcontext context) {
   auto enable = D2K_PARAMETERS(CUpti_RangeProfiler_Enable_Params);
   enable.ctx = context;
   if (Result<void> done = cupti.check(cupti.cuptiRangeProfilerEnable(&enable),
@@ -155,8 +171,8 @@ Result<void> RangeProfiler::configure(CUcontext context, unsigned device) {
 
   auto data = D2K_PARAMETERS(CUpti_RangeProfiler_GetCounterDataSize_Params);
   data.pRangeProfilerObject = target;
-  data.pMetricNames = metrics.data();
-  data.numMetrics = metrics.size();
+  data.pMetricNames = const_cast<const char **>(host.metrics.data());
+  data.numMetrics = host.metrics.size();
   data.maxNumOfRanges = 1;
   data.maxNumRangeTreeNodes = 1;
   if (Result<void> done =
@@ -184,8 +200,8 @@ RangeProfiler::measure(const std::function<Result<void>()> &prepare,
 
   auto set = D2K_PARAMETERS(CUpti_RangeProfiler_SetConfig_Params);
   set.pRangeProfilerObject = target;
-  set.configSize = config.size();
-  set.pConfig = config.data();
+  set.configSize = host.config.size();
+  set.pConfig = host.config.data();
   set.counterDataImageSize = counterData.size();
   set.pCounterDataImage = counterData.data();
   set.range = CUPTI_UserRange;
@@ -203,11 +219,11 @@ RangeProfiler::measure(const std::function<Result<void>()> &prepare,
   bool isDone = false;
   for (unsigned pass = 0; !isDone; ++pass) {
     // One more than CUPTI said is a fault of it, or of what runs beside it.
-    if (pass > passes + 1)
+    if (pass > host.passes + 1)
       return fail(FailureKind::Environment,
                   "the counters are not complete after " +
                       std::to_string(pass) + " passes; " +
-                      std::to_string(passes) + " were announced");
+                      std::to_string(host.passes) + " were announced");
     if (Result<void> done = prepare(); !done)
       return forwardFailure(std::move(done));
     auto start = D2K_PARAMETERS(CUpti_RangeProfiler_Start_Params);
@@ -245,18 +261,15 @@ RangeProfiler::measure(const std::function<Result<void>()> &prepare,
       !done)
     return forwardFailure(std::move(done));
 
-  std::vector<const char *> metrics;
-  for (size_t index : counters)
-    metrics.push_back(kCounters[index].metric);
-  std::vector<double> values(metrics.size(), std::nan(""));
+  std::vector<double> values(host.metrics.size(), std::nan(""));
   auto evaluate =
       D2K_PARAMETERS(CUpti_Profiler_Host_EvaluateToGpuValues_Params);
-  evaluate.pHostObject = host;
+  evaluate.pHostObject = host.object;
   evaluate.pCounterDataImage = counterData.data();
   evaluate.counterDataImageSize = counterData.size();
   evaluate.rangeIndex = 0;
-  evaluate.ppMetricNames = metrics.data();
-  evaluate.numMetrics = metrics.size();
+  evaluate.ppMetricNames = const_cast<const char **>(host.metrics.data());
+  evaluate.numMetrics = host.metrics.size();
   evaluate.pMetricValues = values.data();
   if (Result<void> done =
           cupti.check(cupti.cuptiProfilerHostEvaluateToGpuValues(&evaluate),
@@ -264,8 +277,8 @@ RangeProfiler::measure(const std::function<Result<void>()> &prepare,
       !done)
     return forwardFailure(std::move(done));
   CounterValues result;
-  for (size_t i = 0; i != counters.size(); ++i)
+  for (size_t i = 0; i != host.counters.size(); ++i)
     if (std::isfinite(values[i]))
-      result.emplace_back(kCounters[counters[i]].name, values[i]);
+      result.emplace_back(kCounters[host.counters[i]].name, values[i]);
   return result;
 }

@@ -45,20 +45,31 @@ public:
   Result<CounterValues> measure(const std::function<Result<void>()> &prepare,
                                 const std::function<Result<void>()> &call);
 
-  unsigned getPasses() const { return passes; }
+  unsigned getPasses() const { return host.passes; }
 
 private:
-  explicit RangeProfiler(const Cupti &cupti) : cupti(cupti) {}
-  Result<void> configure(CUcontext context, unsigned device);
+  /// What the host side knows of a chip's counters; made once for each device.
+  struct Host {
+    CUpti_Profiler_Host_Object *object = nullptr;
+    std::vector<uint8_t> config;
+    /// Of the counters that this chip has: index into Counters.def, and metric.
+    std::vector<size_t> counters;
+    std::vector<const char *> metrics;
+    unsigned passes = 0;
+  };
+
+  RangeProfiler(const Cupti &cupti, const Host &host)
+      : cupti(cupti), host(host) {}
+  static Result<const Host *> getHost(const Cupti &cupti, CUcontext context,
+                                      unsigned device);
+  static Result<Host> makeHost(const Cupti &cupti, CUcontext context,
+                               unsigned device);
+  Result<void> enable(CUcontext context);
 
   const Cupti &cupti;
-  CUpti_Profiler_Host_Object *host = nullptr;
+  const Host &host;
   CUpti_RangeProfiler_Object *target = nullptr;
-  std::vector<uint8_t> config;
   std::vector<uint8_t> counterData;
-  /// Of the counters that this chip has: index into Counters.def.
-  std::vector<size_t> counters;
-  unsigned passes = 0;
 };
 
 } // namespace d2k::runner

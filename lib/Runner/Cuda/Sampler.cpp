@@ -95,6 +95,8 @@ std::vector<ModuleImage> Sampler::takeModuleImages() const {
   return modules.getImages();
 }
 
+double Sampler::getBusySeconds() const { return activities.getBusySeconds(); }
+
 Result<void> Sampler::makeCurrent(const Rank &rank) const {
   return driver.check(driver.cuCtxSetCurrent(rank.target.context),
                       "use the device");

@@ -74,6 +74,9 @@ public:
   Result<json::Value> profile(unsigned set);
   /// The code loaded so far.
   std::vector<ModuleImage> takeModuleImages() const;
+  /// How long the GPUs worked for this process, over all samplers; the work of
+  /// several GPUs at once counts once for each.
+  double getBusySeconds() const;
 
 private:
   struct Rank;

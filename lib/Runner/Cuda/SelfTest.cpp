@@ -11,6 +11,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 
 using namespace d2k;
 using namespace d2k::runner;
@@ -54,12 +55,21 @@ static json::Array toArray(const std::vector<double> &values) {
 // Comparisons
 //===----------------------------------------------------------------------===//
 
-/// \p pairs comparisons of each program with itself on \p growth times the
-/// bytes.
-static Result<json::Value> comparePairs(TestBench &bench, unsigned pairs,
+/// Short calls need most blocks for an interval of the same width, so that they
+/// get fewer of the pairs.
+static unsigned sharePairs(unsigned pairs, size_t program) {
+  constexpr unsigned kParts[] = {3, 6, 6};
+  static_assert(std::size(kParts) == std::size(kPrograms));
+  return (pairs * kParts[program] + 4) / 5;
+}
+
+/// \p average comparisons, over the programs, of each program with itself on \p
+/// growth times the bytes.
+static Result<json::Value> comparePairs(TestBench &bench, unsigned average,
                                         double growth) {
   json::Array programs;
   for (const NamedProgram &named : kPrograms) {
+    unsigned pairs = sharePairs(average, size_t(&named - kPrograms));
     TestProgram other = named.program;
     other.amount = uint64_t(double(other.amount) * growth) / 16 * 16;
     unsigned verdicts[4] = {}, holdsOne = 0, beyondTwoPercent = 0, invalid = 0;

@@ -49,6 +49,9 @@ OracleWorkload::~OracleWorkload() {
   }
   reference.reset();
   ops.clear();
+  for (CUevent event : {prepareBegin, prepareEnd})
+    if (event)
+      driver.cuEventDestroy(event);
   for (const Allocation &allocation : allocations) {
     driver.cuCtxSetCurrent(allocation.context);
     driver.cuMemFree(allocation.address);
@@ -113,8 +116,14 @@ Result<void> OracleWorkload::open() {
     if (done = addBuffersOfRank(rank); !done)
       return done;
   }
-  if (config.referenceLibrary.empty())
-    return {};
+  Result<void> done = driver.check(driver.cuCtxSetCurrent(config.contexts[0]),
+                                   "use the device");
+  for (CUevent *event : {&prepareBegin, &prepareEnd})
+    if (done)
+      done = driver.check(driver.cuEventCreate(event, CU_EVENT_DEFAULT),
+                          "make an event");
+  if (!done || config.referenceLibrary.empty())
+    return done;
   return loadReference();
 }
 
@@ -157,15 +166,14 @@ Result<void> OracleWorkload::writeGuards(const BufferInfo &buffer) {
 
 Result<void> OracleWorkload::addBuffersOfRank(unsigned rank) {
   const task::Task &task = *config.task;
-  Result<CUdeviceptr> words = allocate(
-      rank, std::max<uint64_t>(config.sets * task.inputs.size(), 1) * 16);
+  Result<CUdeviceptr> words =
+      allocate(rank, config.sets * (task.inputs.size() + 1) * 16);
   if (!words)
     return forwardFailure(std::move(words));
   hashes.push_back(*words);
   // Those of scalars stay 0.
   if (Result<void> done = ops[rank]->setPattern(
-          *words, std::max<uint64_t>(config.sets * task.inputs.size(), 1) * 16,
-          0);
+          *words, config.sets * (task.inputs.size() + 1) * 16, 0);
       !done)
     return done;
   places.emplace_back(config.sets);
@@ -184,6 +192,17 @@ Result<void> OracleWorkload::addBuffersOfRank(unsigned rank) {
             !done)
           return done;
       }
+  for (unsigned set = 0; task.hasPrepare() && set < config.sets; ++set) {
+    Result<int64_t> bytes = task.getPreparedBytes(axes);
+    if (!bytes)
+      return forwardFailure(std::move(bytes));
+    for (std::string_view name :
+         {task::kPreparedName, task::kBaselinePreparedName})
+      if (Result<void> done =
+              addBuffer(rank, set, std::string(name), uint64_t(*bytes));
+          !done)
+        return done;
+  }
   shared.push_back(buffers.size());
   Result<void> done = addBuffer(
       rank, kAllSets, std::string(task::kWorkspaceName), config.workspaceBytes);
@@ -289,6 +308,14 @@ Result<void> OracleWorkload::fill(unsigned set, const task::TrialSpec &trial) {
         return done;
   }
   Result<void> done = derive(set, /*isPerturbation=*/false);
+  // Nothing of other weights stays there.
+  state.isSealed = false;
+  if (config.task->hasPrepare())
+    for (std::string_view name :
+         {task::kPreparedName, task::kBaselinePreparedName})
+      if (const BufferInfo &buffer = getBuffer(0, set, name); done)
+        done = ops[0]->setPattern(buffer.getAddress(), buffer.bytes,
+                                  kPoisonPattern);
   if (done)
     done = hashInputs(set, /*isNow=*/false);
   return done ? synchronizeAll() : done;
@@ -376,7 +403,7 @@ Result<void> OracleWorkload::perturb(unsigned set, uint64_t seed) {
 
 CUdeviceptr OracleWorkload::getHash(unsigned rank, unsigned set, size_t input,
                                     bool isNow) const {
-  size_t inputs = config.task->inputs.size();
+  size_t inputs = config.task->inputs.size() + 1;
   return hashes[rank] + 8 * ((2 * set + (isNow ? 1 : 0)) * inputs + input);
 }
 
@@ -387,21 +414,40 @@ Result<void> OracleWorkload::hashInputs(unsigned set, bool isNow,
     if (inputs[i].isScalar || (derivedOnly && states[set].specs[i]))
       continue;
     for (unsigned rank = 0; rank < ranks; ++rank) {
-      const BufferInfo &buffer = getInput(rank, set, i);
-      CUdeviceptr hash = getHash(rank, set, i, isNow);
-      Result<void> done = driver.check(
-          driver.cuCtxSetCurrent(config.contexts[rank]), "use the device");
-      if (done)
-        done = driver.check(driver.cuMemsetD8Async(hash, 0, 8, streams[rank]),
-                            "clear a hash");
-      if (done)
-        done = ops[rank]->addHash(buffer.getAddress(), buffer.bytes, hashKey,
-                                  hash);
-      if (!done)
+      if (Result<void> done =
+              hashBuffer(getInput(rank, set, i), getHash(rank, set, i, isNow));
+          !done)
         return done;
     }
   }
-  return {};
+  if (!isNow || !states[set].isSealed)
+    return {};
+  return hashBuffer(getBuffer(0, set, task::kPreparedName),
+                    getHash(0, set, inputs.size(), isNow));
+}
+
+Result<void> OracleWorkload::hashBuffer(const BufferInfo &buffer,
+                                        CUdeviceptr hash) {
+  Result<void> done = driver.check(
+      driver.cuCtxSetCurrent(config.contexts[buffer.rank]), "use the device");
+  if (done)
+    done =
+        driver.check(driver.cuMemsetD8Async(hash, 0, 8, streams[buffer.rank]),
+                     "clear a hash");
+  if (!done)
+    return done;
+  return ops[buffer.rank]->addHash(buffer.getAddress(), buffer.bytes, hashKey,
+                                   hash);
+}
+
+Result<void> OracleWorkload::seal(unsigned set) {
+  if (!config.task->hasPrepare())
+    return fail(FailureKind::Internal, "nothing is repacked here");
+  Result<void> done =
+      hashBuffer(getBuffer(0, set, task::kPreparedName),
+                 getHash(0, set, config.task->inputs.size(), /*isNow=*/false));
+  states[set].isSealed = bool(done);
+  return done ? synchronizeAll() : done;
 }
 
 Result<void> OracleWorkload::resetOutput(unsigned rank, unsigned set,
@@ -433,24 +479,41 @@ Result<void> OracleWorkload::synchronizeAll() {
 
 Result<void> OracleWorkload::prepare(const std::vector<unsigned> &sets,
                                      std::optional<uint64_t> seed) {
+  Result<void> done = recordEvent(prepareBegin);
   for (unsigned set : sets) {
     if (seed && !states[set].isFilled)
       return fail(FailureKind::Internal,
                   "a perturbation before the first fill");
-    if (seed)
-      if (Result<void> done = perturb(set, *seed + set); !done)
-        return done;
+    if (done && seed)
+      done = perturb(set, *seed + set);
     for (unsigned rank = 0; rank < ranks; ++rank)
       for (size_t i = 0; i < outputBytes.size(); ++i)
-        if (Result<void> done = resetOutput(rank, set, i); !done)
-          return done;
+        if (done)
+          done = resetOutput(rank, set, i);
   }
   for (size_t place : shared)
-    if (Result<void> done = ops[buffers[place].rank]->setPattern(
-            buffers[place].getAddress(), buffers[place].bytes, kPoisonPattern);
-        !done)
-      return done;
-  return synchronizeAll();
+    if (done)
+      done = ops[buffers[place].rank]->setPattern(
+          buffers[place].getAddress(), buffers[place].bytes, kPoisonPattern);
+  if (done)
+    done = recordEvent(prepareEnd);
+  if (done)
+    done = synchronizeAll();
+  float milliseconds = 0;
+  if (done)
+    done = driver.check(
+        driver.cuEventElapsedTime(&milliseconds, prepareBegin, prepareEnd),
+        "read events");
+  prepareSeconds += milliseconds / 1000;
+  return done;
+}
+
+Result<void> OracleWorkload::recordEvent(CUevent event) {
+  Result<void> done = driver.check(driver.cuCtxSetCurrent(config.contexts[0]),
+                                   "use the device");
+  return done ? driver.check(driver.cuEventRecord(event, streams[0]),
+                             "record an event")
+              : done;
 }
 
 Result<void> OracleWorkload::checkGuards(unsigned set) {
@@ -484,7 +547,8 @@ Result<void> OracleWorkload::checkInputs(unsigned set) {
   state.changedInputs.clear();
   const std::vector<Tensor> &inputs = config.task->inputs;
   for (unsigned rank = 0; rank < ranks; ++rank) {
-    std::vector<uint64_t> words(2 * inputs.size());
+    size_t count = inputs.size() + 1;
+    std::vector<uint64_t> words(2 * count);
     Result<void> done = driver.check(
         driver.cuCtxSetCurrent(config.contexts[rank]), "use the device");
     if (done)
@@ -498,9 +562,12 @@ Result<void> OracleWorkload::checkInputs(unsigned set) {
     if (!done)
       return done;
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (words[i] != words[inputs.size() + i])
+      if (words[i] != words[count + i])
         state.changedInputs.push_back(
             describe(getBuffer(rank, set, inputs[i].name)));
+    if (state.isSealed && words[count - 1] != words[2 * count - 1])
+      state.changedInputs.push_back(
+          describe(getBuffer(rank, set, task::kPreparedName)));
   }
   return {};
 }

@@ -107,6 +107,9 @@ public:
 
   /// Draws the inputs of \p set, remembers their hashes, and waits for that.
   Result<void> fill(unsigned set, const task::TrialSpec &trial);
+  /// Remembers what the submission repacked from the constant inputs of \p set,
+  /// which no call may change. Waits.
+  Result<void> seal(unsigned set);
   /// Makes \p sets ready for calls and waits until they are: fills their
   /// outputs, workspace and scratch with NaN, and gives outputs that are in
   /// place what they held. With a \p seed it first redraws
@@ -123,6 +126,10 @@ public:
   Result<Judgement> judge(unsigned set, std::optional<uint64_t> sampleSeed);
   /// A hash of the last capture of \p set, to see whether two calls agree.
   Result<std::string> hashCapture(unsigned set);
+
+  /// Time on the first rank's stream from the first to the last kernel of all
+  /// `prepare`s.
+  double getPrepareSeconds() const { return prepareSeconds; }
 
   /// Replaces the last capture of \p set, to see that it is not accepted.
   Result<void> replaceCapture(unsigned set, TrivialOutput output);
@@ -145,7 +152,7 @@ private:
     /// What outputs that are in place hold before a call, by rank, then output;
     /// 0 for the others. Empty until the first fill.
     std::vector<std::vector<CUdeviceptr>> before;
-    bool isCaptured = false;
+    bool isCaptured = false, isSealed = false;
     std::vector<std::string> brokenGuards, changedInputs;
     /// Copies of the outputs on rank 0's device, by rank, then output; 0 until
     /// the first capture.
@@ -184,11 +191,12 @@ private:
   Result<std::optional<task::DrawSpec>>
   getSpec(unsigned set, const task::Tensor &input) const;
   /// The word in device memory with the hash of an input when it was drawn, or
-  /// of what it is \p isNow.
+  /// of what it is \p isNow. After the inputs comes what was repacked.
   CUdeviceptr getHash(unsigned rank, unsigned set, size_t input,
                       bool isNow) const;
   /// Enqueues the hashing of the inputs of \p set: all, or the derived ones.
   Result<void> hashInputs(unsigned set, bool isNow, bool derivedOnly = false);
+  Result<void> hashBuffer(const BufferInfo &buffer, CUdeviceptr hash);
   Result<void> perturb(unsigned set, uint64_t seed);
   /// Enqueues the drawing of \p tensor into \p address; NaN without \p spec.
   Result<void> draw(unsigned set, unsigned rank, const task::Tensor &tensor,
@@ -202,6 +210,7 @@ private:
   Result<std::vector<task::ArgumentBlock>> packForReference(unsigned set) const;
   /// Enqueues NaN for an output of \p set, or what one in place holds before.
   Result<void> resetOutput(unsigned rank, unsigned set, size_t output);
+  Result<void> recordEvent(CUevent event);
   Result<void> writeGuards(const BufferInfo &buffer);
   Result<void> synchronizeAll();
   /// "X", or "X of rank 1" when there are several.
@@ -251,8 +260,11 @@ private:
   std::vector<ExpectedArrays> expected;
   /// Room for a d2k_acceptance.
   CUdeviceptr acceptance = 0;
-  /// By rank: two words for each input of each set, see getHash.
+  /// By rank: two words for each input of each set, and for what was repacked
+  /// from them, see getHash.
   std::vector<CUdeviceptr> hashes;
+  CUevent prepareBegin = nullptr, prepareEnd = nullptr;
+  double prepareSeconds = 0;
   /// Private: nobody else can make data with a given hash.
   uint64_t hashKey = 0;
 };

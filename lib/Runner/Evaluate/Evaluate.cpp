@@ -351,6 +351,7 @@ Result<Evaluation> Evaluator::run() {
                                 std::chrono::steady_clock::now() - start)
                                 .count();
   evaluation.requests = session->getRequests();
+  evaluation.gpuSeconds = session->askUsage();
   session->stopAll();
   describeEnvironment();
   if (evaluation.verdict == Verdict::Correct && !options.analyzer.empty()) {

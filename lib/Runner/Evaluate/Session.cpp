@@ -196,6 +196,26 @@ std::optional<Trouble> Session::findLostOracle() {
   return std::move(answer.error());
 }
 
+std::map<std::string, double> Session::askUsage() {
+  std::map<std::string, double> usage;
+  auto add = [&](std::string_view name, const Step<json::Value> &reply) {
+    double seconds =
+        reply
+            ? json::Cursor(*reply, "usage").getNumber("gpu_seconds").value_or(0)
+            : 0;
+    // The submission can say what it likes; a day is as good as an hour.
+    if (seconds > 0 && seconds < 86400)
+      usage[std::string(name)] = seconds;
+  };
+  if (oracle && oracle->isRunning())
+    add("oracle", askOracle("usage", {}, 10s));
+  for (Side side : {Side::Baseline, Side::Submission})
+    if (isRunning(side))
+      add(getSideName(side),
+          askWorker(side, "usage", {}, 10s, "the end of the evaluation"));
+  return usage;
+}
+
 Step<json::Value> Session::askWorker(Side side, std::string_view operation,
                                      json::Object arguments,
                                      std::chrono::milliseconds timeout,

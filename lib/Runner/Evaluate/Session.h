@@ -97,6 +97,9 @@ public:
     return requests;
   }
 
+  /// GPU time of the processes that run, by their names.
+  std::map<std::string, double> askUsage();
+
   const Isolation &getIsolation() const { return isolation; }
   /// Why the worker could not trace activities; empty when it can.
   const std::string &getTracingProblem() const { return tracingProblem; }

@@ -6,9 +6,12 @@
 
 #include "Evaluate/WorkloadRun.h"
 
+#include "d2k/Task/Arguments.h"
+
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 
 using namespace d2k;
 using namespace d2k::runner;
@@ -119,6 +122,24 @@ static Result<std::string> makeWorkerTask(const std::string &path,
   return json::dump(std::move(object), /*pretty=*/false);
 }
 
+/// Each side sees its own memory for repacked inputs, under the same name.
+static json::Array selectBuffers(const json::Array &buffers, Side side) {
+  json::Array selected;
+  for (const json::Value &buffer : buffers) {
+    std::string tensor =
+        json::Cursor(buffer, "oracle").getString("tensor").value_or("");
+    bool isOwn = side == Side::Baseline ? tensor != task::kPreparedName
+                                        : tensor != task::kBaselinePreparedName;
+    if (!isOwn)
+      continue;
+    json::Object copy = *buffer.getAsObject();
+    if (tensor == task::kBaselinePreparedName)
+      copy.set("tensor", std::string(task::kPreparedName));
+    selected.emplace_back(std::move(copy));
+  }
+  return selected;
+}
+
 Step<void> WorkloadRun::openWorker(Side side) {
   if (Step<void> done = session.startWorker(side); !done)
     return done;
@@ -129,7 +150,7 @@ Step<void> WorkloadRun::openWorker(Side side) {
       session.askWorker(side, "open",
                         {{"task", *own},
                          {"workload", workload.id},
-                         {"buffers", buffers},
+                         {"buffers", selectBuffers(buffers, side)},
                          {"sets", int64_t(sets)}},
                         kOracleTimeout, "the opening of " + workload.id);
   if (!opened)
@@ -140,7 +161,7 @@ Step<void> WorkloadRun::openWorker(Side side) {
 Step<void> WorkloadRun::prepare(const std::vector<unsigned> &which,
                                 bool perturb) {
   json::Array list;
-  for (unsigned set : which)
+  for (unsigned set : std::set<unsigned>(which.begin(), which.end()))
     list.emplace_back(int64_t(set));
   json::Object arguments = {{"sets", std::move(list)}};
   if (perturb)
@@ -155,6 +176,66 @@ Step<void> WorkloadRun::prepare(const std::vector<unsigned> &which,
 //===----------------------------------------------------------------------===//
 // Correctness
 //===----------------------------------------------------------------------===//
+
+Step<void> WorkloadRun::fill(unsigned set, const task::TrialSpec &trial,
+                             const std::vector<Side> &sides) {
+  Step<json::Value> filled =
+      session.askOracle("fill",
+                        {{"set", int64_t(set)},
+                         {"kind", trial.kind},
+                         {"seed", std::to_string(trial.seed)},
+                         {"exact", trial.isExact}},
+                        kOracleTimeout);
+  if (!filled)
+    return forwardTrouble(std::move(filled));
+  if (!task.hasPrepare())
+    return {};
+  for (Side side : sides)
+    if (Step<void> done = prepareConstants(side, set); !done)
+      return done;
+  Step<json::Value> sealed =
+      session.askOracle("seal", {{"set", int64_t(set)}}, kOracleTimeout);
+  if (!sealed)
+    return forwardTrouble(std::move(sealed));
+  return {};
+}
+
+/// "inf" and "nan" come as text.
+static double readNumber(const json::Cursor &cursor, std::string_view name) {
+  Result<double> number = cursor.getNumber(name);
+  if (number)
+    return *number;
+  std::string text = cursor.getString(name).value_or("nan");
+  return text == "inf" ? INFINITY : text == "-inf" ? -INFINITY : NAN;
+}
+
+/// Time beside the clock, but not without end.
+static constexpr std::chrono::milliseconds kPrepareTimeout = 1min;
+
+Step<void> WorkloadRun::prepareConstants(Side side, unsigned set) {
+  std::string doing = "the repacking of the weights of " + workload.id;
+  Step<json::Value> reply = session.askWorker(
+      side, "prepare", {{"set", int64_t(set)}}, kPrepareTimeout, doing);
+  if (!reply)
+    return forwardTrouble(std::move(reply));
+  json::Cursor cursor(*reply, "worker");
+  std::string error = cursor.getString("error").value_or("");
+  if (side == Side::Baseline) {
+    if (!error.empty())
+      return failHarness({FailureKind::Environment,
+                          "baseline: " + doing + " failed: " + error});
+    return {};
+  }
+  if (cursor.getBoolean("device_error").value_or(false))
+    return failSubmission(Verdict::Crash,
+                          doing + " ended in a fault of the device: " + error);
+  if (!error.empty())
+    return failSubmission(Verdict::Incorrect,
+                          doing + " returned the error " + error);
+  if (cursor.getBoolean("defined").value_or(false))
+    result.prepareSeconds = readNumber(cursor, "seconds");
+  return {};
+}
 
 Step<void> WorkloadRun::callOnce(Side side, unsigned set,
                                  const std::string &trial) {
@@ -179,15 +260,6 @@ Step<void> WorkloadRun::callOnce(Side side, unsigned set,
     return failSubmission(Verdict::Incorrect,
                           doing + " returned the error " + error);
   return {};
-}
-
-/// "inf" and "nan" come as text.
-static double readNumber(const json::Cursor &cursor, std::string_view name) {
-  Result<double> number = cursor.getNumber(name);
-  if (number)
-    return *number;
-  std::string text = cursor.getString(name).value_or("nan");
-  return text == "inf" ? INFINITY : text == "-inf" ? -INFINITY : NAN;
 }
 
 static std::string writeNumber(double number) {
@@ -241,15 +313,8 @@ Step<void> WorkloadRun::judge(unsigned set, bool isComplete,
 
 Step<void> WorkloadRun::runTrial(const task::TrialSpec &trial, unsigned set,
                                  bool twice) {
-  Step<json::Value> filled =
-      session.askOracle("fill",
-                        {{"set", int64_t(set)},
-                         {"kind", trial.kind},
-                         {"seed", std::to_string(trial.seed)},
-                         {"exact", trial.isExact}},
-                        kOracleTimeout);
-  if (!filled)
-    return forwardTrouble(std::move(filled));
+  if (Step<void> done = fill(set, trial, {Side::Submission}); !done)
+    return done;
   std::string hashes[2];
   std::string name = "trial " + trial.kind;
   for (int call = 0; call < (twice ? 2 : 1); ++call) {
@@ -298,6 +363,7 @@ class WorkloadRun::Source : public SampleSource {
 public:
   explicit Source(WorkloadRun &run) : run(run), random(makeRandomSeed()) {}
 
+  Result<void> announce(const std::vector<SampleRequest> &requests) override;
   Result<SampleRecord> sample(Side side, const SampleRequest &request) override;
   Result<std::pair<BatchRecord, double>>
   batch(Side side, const BatchRequest &request) override;
@@ -318,7 +384,16 @@ private:
   std::mt19937_64 random;
   Trouble trouble;
   unsigned samples = 0;
+  /// Samples that were announced, and for which everything is ready.
+  unsigned ready = 0;
 };
+
+/// The sets that calls of \p request touch.
+static std::vector<unsigned> getSets(const SampleRequest &request) {
+  std::vector<unsigned> sets = request.sets;
+  sets.push_back(request.discardSet);
+  return sets;
+}
 
 /// One sample in so many has its outputs judged, and the second one always.
 static constexpr unsigned kCheckEvery = 30;
@@ -327,10 +402,9 @@ Step<json::Value> WorkloadRun::Source::ask(Side side, const char *operation,
                                            json::Value request,
                                            const std::vector<unsigned> &sets,
                                            double *seconds) {
-  std::vector<unsigned> each = sets;
-  std::sort(each.begin(), each.end());
-  each.erase(std::unique(each.begin(), each.end()), each.end());
-  if (Step<void> done = run.prepare(each, /*perturb=*/true); !done)
+  if (ready > 0)
+    --ready;
+  else if (Step<void> done = run.prepare(sets, /*perturb=*/true); !done)
     return forwardTrouble(std::move(done));
   return run.session.askWorker(side, operation,
                                {{"request", std::move(request)}},
@@ -362,12 +436,23 @@ static Trouble explainRecord(Side side, const Failure &failure) {
   return trouble;
 }
 
+Result<void>
+WorkloadRun::Source::announce(const std::vector<SampleRequest> &requests) {
+  std::vector<unsigned> touched;
+  for (const SampleRequest &request : requests)
+    for (unsigned set : getSets(request))
+      touched.push_back(set);
+  ready = 0;
+  if (Step<void> done = run.prepare(touched, /*perturb=*/true); !done)
+    return keep(std::move(done.error()));
+  ready = unsigned(requests.size());
+  return {};
+}
+
 Result<SampleRecord> WorkloadRun::Source::sample(Side side,
                                                  const SampleRequest &request) {
-  std::vector<unsigned> touched = request.sets;
-  touched.push_back(request.discardSet);
   Step<json::Value> reply =
-      ask(side, "sample", toJson(request), touched, nullptr);
+      ask(side, "sample", toJson(request), getSets(request), nullptr);
   if (!reply)
     return keep(std::move(reply.error()));
   Result<SampleRecord> record =
@@ -384,6 +469,7 @@ Result<SampleRecord> WorkloadRun::Source::sample(Side side,
 Result<std::pair<BatchRecord, double>>
 WorkloadRun::Source::batch(Side side, const BatchRequest &request) {
   double seconds = 0;
+  ready = 0;
   // Without rounds nothing is called: it asks for the last batch's record.
   std::vector<unsigned> touched;
   if (request.rounds > 0)
@@ -489,20 +575,17 @@ static Verdict getVerdict(TimingState state) {
 
 Step<void> WorkloadRun::measure() {
   report("timing");
-  // All sets are drawn as a timed call's inputs are.
-  for (unsigned set = 0; set < sets; ++set) {
-    Step<json::Value> filled =
-        session.askOracle("fill",
-                          {{"set", int64_t(set)},
-                           {"kind", std::string(task::kRandomTrial)},
-                           {"seed", makeSeed()},
-                           {"exact", false}},
-                          kOracleTimeout);
-    if (!filled)
-      return forwardTrouble(std::move(filled));
-  }
   if (Step<void> done = openWorker(Side::Baseline); !done)
     return done;
+  // All sets are drawn as a timed call's inputs are.
+  for (unsigned set = 0; set < sets; ++set) {
+    task::TrialSpec trial;
+    trial.kind = task::kRandomTrial;
+    trial.seed = makeRandomSeed();
+    if (Step<void> done = fill(set, trial, {Side::Submission, Side::Baseline});
+        !done)
+      return done;
+  }
   if (Step<void> done = warmBaseline(); !done)
     return done;
   if (!session.getTracingProblem().empty())

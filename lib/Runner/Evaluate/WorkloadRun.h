@@ -42,6 +42,10 @@ private:
   Step<void> openWorker(Side side);
   Step<void> runTrials();
   Step<void> runTrial(const task::TrialSpec &trial, unsigned set, bool twice);
+  /// Draws the inputs of \p set and lets \p sides repack the constant ones.
+  Step<void> fill(unsigned set, const task::TrialSpec &trial,
+                  const std::vector<Side> &sides);
+  Step<void> prepareConstants(Side side, unsigned set);
   Step<void> callOnce(Side side, unsigned set, const std::string &trial);
   /// Judges the last capture of \p set and keeps what is worst.
   Step<void> judge(unsigned set, bool isComplete, const std::string &trial);

@@ -23,9 +23,11 @@ public:
   Result<json::Object> open(const json::Cursor &request);
   Result<json::Object> fill(const json::Cursor &request);
   Result<json::Object> prepare(const json::Cursor &request);
+  Result<json::Object> seal(const json::Cursor &request);
   Result<json::Object> capture(const json::Cursor &request);
   Result<json::Object> judge(const json::Cursor &request);
   Result<json::Object> hash(const json::Cursor &request);
+  Result<json::Object> usage(const json::Cursor &request);
 
 private:
   Result<unsigned> checkSet(int64_t set) const;
@@ -37,6 +39,8 @@ private:
   DeviceSet devices;
   std::optional<task::Task> task;
   unsigned sets = 0;
+  /// Of the workloads before this one.
+  double preparedSeconds = 0;
   // After the task, to which it refers.
   std::unique_ptr<OracleWorkload> workload;
 };
@@ -82,6 +86,8 @@ Result<json::Array> OracleServer::describeBuffers() const {
 }
 
 Result<json::Object> OracleServer::open(const json::Cursor &request) {
+  if (workload)
+    preparedSeconds += workload->getPrepareSeconds();
   workload.reset();
   Result<std::string> path = request.getString("task");
   Result<std::string> id = request.getString("workload");
@@ -185,6 +191,15 @@ Result<json::Object> OracleServer::prepare(const json::Cursor &request) {
   return json::Object{};
 }
 
+Result<json::Object> OracleServer::seal(const json::Cursor &request) {
+  Result<unsigned> set = getSet(request);
+  if (!set)
+    return forwardFailure(std::move(set));
+  if (Result<void> done = workload->seal(*set); !done)
+    return forwardFailure(std::move(done));
+  return json::Object{};
+}
+
 Result<json::Object> OracleServer::capture(const json::Cursor &request) {
   Result<unsigned> set = getSet(request);
   if (!set)
@@ -260,6 +275,12 @@ Result<json::Object> OracleServer::hash(const json::Cursor &request) {
   return json::Object{{"hash", *hash}};
 }
 
+Result<json::Object> OracleServer::usage(const json::Cursor &) {
+  return json::Object{
+      {"gpu_seconds",
+       preparedSeconds + (workload ? workload->getPrepareSeconds() : 0)}};
+}
+
 int runner::serveOracle(Channel &channel) {
   std::unique_ptr<OracleServer> server;
   auto on = [&](Result<json::Object> (OracleServer::*method)(
@@ -283,9 +304,11 @@ int runner::serveOracle(Channel &channel) {
       {"open", on(&OracleServer::open)},
       {"fill", on(&OracleServer::fill)},
       {"prepare", on(&OracleServer::prepare)},
+      {"seal", on(&OracleServer::seal)},
       {"capture", on(&OracleServer::capture)},
       {"judge", on(&OracleServer::judge)},
       {"hash", on(&OracleServer::hash)},
+      {"usage", on(&OracleServer::usage)},
       {"ping",
        [](const json::Cursor &) -> Result<json::Object> {
          return json::Object{};

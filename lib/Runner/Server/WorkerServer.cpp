@@ -13,6 +13,7 @@
 #include "d2k/Task/Arguments.h"
 #include "d2k/Task/EntryHeader.h"
 
+#include <chrono>
 #include <thread>
 
 #include <dlfcn.h>
@@ -24,6 +25,7 @@ namespace {
 
 using Entry = int (*)(const void *arguments, void *workspace,
                       size_t workspaceBytes, CUstream stream);
+using Prepare = int (*)(const void *arguments, void *prepared, size_t bytes);
 
 /// A buffer of the oracle as this process sees it.
 struct Buffer {
@@ -45,11 +47,13 @@ public:
   Result<json::Object> confine(const json::Cursor &request);
   Result<json::Object> load(const json::Cursor &request);
   Result<json::Object> open(const json::Cursor &request);
+  Result<json::Object> prepare(const json::Cursor &request);
   Result<json::Object> call(const json::Cursor &request);
   Result<json::Object> sample(const json::Cursor &request);
   Result<json::Object> batch(const json::Cursor &request);
   Result<json::Object> profile(const json::Cursor &request);
   Result<json::Object> modules(const json::Cursor &request);
+  Result<json::Object> usage(const json::Cursor &request);
 
 private:
   Result<void> openBuffers(const json::Cursor &list);
@@ -72,8 +76,11 @@ private:
   std::string libraryPath;
   void *library = nullptr;
   Entry entry = nullptr;
+  /// Null when the library does not define it.
+  Prepare prepareEntry = nullptr;
   const char *(*identity)() = nullptr;
   std::optional<task::Task> task;
+  const task::Workload *workload = nullptr;
   /// Opened handles by viewer and text; closed with the workload.
   std::map<std::pair<unsigned, std::string>, CUdeviceptr> handles;
   std::vector<Buffer> buffers;
@@ -124,6 +131,8 @@ Result<json::Object> WorkerServer::load(const json::Cursor &request) {
     return fail(FailureKind::Input,
                 "there is no function " + *name +
                     "; define it with extern \"C\" as its header declares it");
+  prepareEntry =
+      reinterpret_cast<Prepare>(::dlsym(library, (*name + "_prepare").c_str()));
   identity = reinterpret_cast<const char *(*)()>(
       ::dlsym(library, "d2k_baseline_identity"));
   return json::Object{};
@@ -159,6 +168,7 @@ Result<CUdeviceptr> WorkerServer::openHandle(unsigned viewer,
 void WorkerServer::closeBuffers() {
   sampler.reset();
   arguments.clear();
+  workload = nullptr;
   buffers.clear();
   for (const auto &[key, address] : handles) {
     driver.cuCtxSetCurrent(devices.getRanks()[key.first].context);
@@ -226,7 +236,7 @@ Result<json::Object> WorkerServer::open(const json::Cursor &request) {
   if (!loaded)
     return forwardFailure(std::move(loaded));
   task = std::move(*loaded);
-  const task::Workload *workload = task->findWorkload(*id);
+  workload = task->findWorkload(*id);
   if (!workload)
     return fail(FailureKind::Internal, "task.json: no workload " + *id);
   if (Result<void> done = openBuffers(*list); !done) {
@@ -313,6 +323,38 @@ int WorkerServer::callAll(unsigned set) {
   return 0;
 }
 
+Result<json::Object> WorkerServer::prepare(const json::Cursor &request) {
+  Result<uint64_t> set = getUnsigned(request, "set");
+  if (!set || *set >= arguments.size())
+    return request.fail("expected a set that exists");
+  const Buffer *prepared = findBuffer(0, unsigned(*set), task::kPreparedName);
+  if (!prepareEntry || !prepared)
+    return json::Object{{"defined", false}};
+  Result<std::vector<task::ArgumentBlock>> blocks = task::packArguments(
+      *task, *workload, {},
+      [&](unsigned rank, std::string_view name) {
+        const Buffer *buffer = findBuffer(rank, unsigned(*set), name);
+        return buffer ? uint64_t(buffer->addresses[rank]) : uint64_t(0);
+      },
+      task::ArgumentsFor::Prepare);
+  if (!blocks)
+    return forwardFailure(std::move(blocks));
+  auto start = std::chrono::steady_clock::now();
+  int returned = prepareEntry(blocks->front().getData(),
+                              reinterpret_cast<void *>(prepared->addresses[0]),
+                              prepared->bytes);
+  CUresult device = devices.synchronize();
+  double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  CUresult result = device != CUDA_SUCCESS ? device : CUresult(returned);
+  return json::Object{
+      {"defined", true},
+      {"seconds", seconds},
+      {"device_error", device != CUDA_SUCCESS},
+      {"error", result == CUDA_SUCCESS ? "" : driver.describe(result)}};
+}
+
 Result<json::Object> WorkerServer::call(const json::Cursor &request) {
   Result<uint64_t> set = getUnsigned(request, "set");
   if (!set || *set >= arguments.size())
@@ -391,6 +433,12 @@ Result<json::Object> WorkerServer::modules(const json::Cursor &request) {
   return json::Object{{"files", std::move(names)}};
 }
 
+Result<json::Object> WorkerServer::usage(const json::Cursor &) {
+  if (Result<void> done = checkSampler(); !done)
+    return forwardFailure(std::move(done));
+  return json::Object{{"gpu_seconds", sampler->getBusySeconds()}};
+}
+
 int runner::serveWorker(Channel &channel, Isolation isolation) {
   std::unique_ptr<WorkerServer> server;
   auto on = [&](Result<json::Object> (WorkerServer::*method)(
@@ -414,11 +462,13 @@ int runner::serveWorker(Channel &channel, Isolation isolation) {
       {"confine", on(&WorkerServer::confine)},
       {"load", on(&WorkerServer::load)},
       {"open", on(&WorkerServer::open)},
+      {"prepare", on(&WorkerServer::prepare)},
       {"call", on(&WorkerServer::call)},
       {"sample", on(&WorkerServer::sample)},
       {"batch", on(&WorkerServer::batch)},
       {"profile", on(&WorkerServer::profile)},
       {"modules", on(&WorkerServer::modules)},
+      {"usage", on(&WorkerServer::usage)},
       {"close",
        [](const json::Cursor &) -> Result<json::Object> {
          return json::Object{};

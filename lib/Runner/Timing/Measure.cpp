@@ -82,7 +82,12 @@ public:
   Result<WorkloadTiming> run();
 
 private:
+  SampleRequest makeRequest(const std::vector<unsigned> &order, unsigned first,
+                            bool flush) const;
+  std::vector<unsigned> shuffleSets();
+  Result<SampleRecord> take(Side side, const SampleRequest &request);
   Result<SampleRecord> sample(Side side, bool flush);
+  std::vector<SampleRequest> planSamples();
   Result<void> measureBlocks(unsigned count);
   Result<void> warmUp();
   Result<void> measureWarm();
@@ -116,24 +121,55 @@ void Measurement::reject(TimingState state, std::string reason) {
   result.reason = std::move(reason);
 }
 
-Result<SampleRecord> Measurement::sample(Side side, bool flush) {
-  // Each call takes a set of its own in random order while there are enough.
-  SampleRequest request;
-  request.flush = flush;
+std::vector<unsigned> Measurement::shuffleSets() {
   std::vector<unsigned> order(config.sets);
   for (unsigned set = 0; set != config.sets; ++set)
     order[set] = set;
   std::shuffle(order.begin(), order.end(), random);
-  for (unsigned call = 0; call != result.callsPerSample; ++call)
-    request.sets.push_back(order[call % order.size()]);
+  return order;
+}
+
+/// Each call takes a set of its own while there are enough, from place
+/// \p first of the random \p order on.
+SampleRequest Measurement::makeRequest(const std::vector<unsigned> &order,
+                                       unsigned first, bool flush) const {
+  SampleRequest request;
+  request.flush = flush;
+  unsigned calls = result.callsPerSample;
+  for (unsigned call = 0; call != calls; ++call)
+    request.sets.push_back(order[(first + call) % order.size()]);
   // Not the set of the first call, or the discarded call would warm it.
-  request.discardSet = order.back();
+  request.discardSet = calls < order.size()
+                           ? order[(first + calls) % order.size()]
+                           : order.back();
+  return request;
+}
+
+Result<SampleRecord> Measurement::sample(Side side, bool flush) {
+  return take(side, makeRequest(shuffleSets(), 0, flush));
+}
+
+Result<SampleRecord> Measurement::take(Side side,
+                                       const SampleRequest &request) {
   Result<SampleRecord> record = source.sample(side, request);
   if (!record)
     return record;
   double calls = result.callsPerSample + 1;
   result.gpuSeconds += (calls * record->spanNs + config.flushNs) * 1e-9;
   return record;
+}
+
+/// The next one, two or four cold samples: as many as there are sets for.
+std::vector<SampleRequest> Measurement::planSamples() {
+  unsigned each = result.callsPerSample + 1;
+  unsigned count = config.sets / each >= 4   ? 4
+                   : config.sets / each >= 2 ? 2
+                                             : 1;
+  std::vector<unsigned> order = shuffleSets();
+  std::vector<SampleRequest> requests;
+  for (unsigned i = 0; i != count; ++i)
+    requests.push_back(makeRequest(order, i * each, /*flush=*/true));
+  return requests;
 }
 
 Result<void> Measurement::measureBlocks(unsigned count) {
@@ -152,8 +188,16 @@ Result<void> Measurement::measureBlocks(unsigned count) {
     // an H200, 20 launches a sample made the inner two samples of every block
     // 1.5% slower, and a kernel slower than itself.
     bool isSwapped = random() % 2 != 0;
+    std::vector<SampleRequest> announced;
+    size_t next = 0;
     for (auto [side, member] : isSwapped ? baab : abba) {
-      Result<SampleRecord> record = sample(side, /*flush=*/true);
+      if (next == announced.size()) {
+        announced = planSamples();
+        next = 0;
+        if (Result<void> done = source.announce(announced); !done)
+          return done;
+      }
+      Result<SampleRecord> record = take(side, announced[next++]);
       if (!record)
         return forwardFailure(std::move(record));
       block.*member = record->spanNs;

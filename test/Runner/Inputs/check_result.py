@@ -34,6 +34,7 @@ requests = seconds["requests"]
 assert requests["oracle.judge"]["count"] >= 10
 assert requests["submission.call"]["count"] == 12
 assert requests["submission.sample"]["count"] == requests["baseline.sample"]["count"]
+assert sorted(seconds["gpu"]) == ["baseline", "oracle", "submission"]
 spent = sum(request["seconds"] for request in requests.values())
 assert 0 < spent < seconds["total"]
 for wall in ("method", "process_namespace", "system_call_filter"):
