@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -252,13 +253,15 @@ Result<ModelResponse> RemoteClient::complete(const ModelRequest &request,
   }
 }
 
-/// The variable's value, which nobody gets after us.
+/// The variable's value. It leaves the environment and stays here, for a second
+/// client of the same provider.
 static std::string takeVariable(std::string_view name) {
+  static std::map<std::string, std::string, std::less<>> taken;
   std::string variable(name);
-  const char *value = std::getenv(variable.c_str());
-  std::string text = value ? value : "";
+  if (const char *value = std::getenv(variable.c_str()))
+    taken[variable] = value;
   ::unsetenv(variable.c_str());
-  return text;
+  return taken[variable];
 }
 
 Result<std::unique_ptr<ModelClient>>

@@ -33,6 +33,7 @@ Command getEvalCommand();
 Command getLintCommand();
 Command getListCommand();
 Command getNewCommand();
+Command getProposeCommand();
 Command getReplayCommand();
 Command getServeCommand();
 Command getShowCommand();

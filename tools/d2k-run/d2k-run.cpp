@@ -15,9 +15,10 @@ using namespace d2k;
 using namespace d2k::run;
 
 static std::vector<Command> getCommands() {
-  return {getListCommand(),   getShowCommand(),  getNewCommand(),
-          getLintCommand(),   getEvalCommand(),  getAgentCommand(),
-          getReplayCommand(), getServeCommand(), getDoctorCommand()};
+  return {getListCommand(),    getShowCommand(),   getNewCommand(),
+          getLintCommand(),    getEvalCommand(),   getAgentCommand(),
+          getProposeCommand(), getReplayCommand(), getServeCommand(),
+          getDoctorCommand()};
 }
 
 static void printHelp() {
