@@ -4,75 +4,16 @@
 // later one reads. What a kernel reads and writes comes from its own code,
 // which buffer that is from the arguments of the launch.
 
-#include "Engine/HostDetector.h"
+#include "Engine/BufferUses.h"
 
 using namespace d2k;
 using namespace d2k::cuda;
 using namespace d2k::properties;
 
-namespace {
-/// A part of a buffer: what one pointer points to. Two offsets of one buffer
-/// are two parts.
-using Part = std::pair<size_t, int64_t>;
-
-/// The uses of device memory of one launch.
-struct Uses {
-  std::set<Part> reads, writes;
-  /// Why they are not all known.
-  std::string unknown;
-};
-} // namespace
-
-/// The pointer or tensor map at \p offset of \p argument.
-static const Argument *findPart(const Argument &argument, int64_t offset) {
-  if (argument.kind != Argument::Kind::Record)
-    return offset == 0 ? &argument : nullptr;
-  for (const ArgumentField &field : argument.fields) {
-    int64_t size = std::max<int64_t>(field.value.bytes, 1);
-    if (offset >= field.offset && offset < field.offset + size)
-      return findPart(field.value, offset - field.offset);
-  }
-  return nullptr;
-}
-
-static Uses getUses(const HostDetector &detector, const HostTrace &trace,
-                    const Event &event) {
-  Uses uses;
-  std::optional<size_t> index = detector.findKernel(event);
-  if (!index) {
-    uses.unknown = "the kernel launched at " +
-                   HostDetector::describe(event.where) +
-                   " is not among those analysed";
-    return uses;
-  }
-  const KernelFacts &kernel = detector.getAnalysis().kernels[*index];
-  if (kernel.readsUnknown || kernel.writesUnknown)
-    uses.unknown = kernel.demangled +
-                   " uses memory through addresses whose origin is not known";
-  for (const ParameterUse &use : kernel.parameterUses) {
-    const Argument *part =
-        use.parameter < event.arguments.size()
-            ? findPart(event.arguments[use.parameter], use.offset)
-            : nullptr;
-    std::optional<Part> target;
-    if (part && part->kind == Argument::Kind::Pointer && part->buffer &&
-        part->offset)
-      target = {*part->buffer, *part->offset};
-    if (part && part->kind == Argument::Kind::TensorMap && part->tensorMap &&
-        trace.tensorMaps[*part->tensorMap].buffer)
-      target = {*trace.tensorMaps[*part->tensorMap].buffer, 0};
-    if (!target) {
-      uses.unknown = "argument " + std::to_string(use.parameter + 1) +
-                     " of the launch at " +
-                     HostDetector::describe(event.where) + " is not known";
-      continue;
-    }
-    if (use.reads)
-      uses.reads.insert(*target);
-    if (use.writes)
-      uses.writes.insert(*target);
-  }
-  return uses;
+static void insertWrites(const BufferUses &uses,
+                         std::set<BufferPart> &written) {
+  for (const auto &[part, bytes] : uses.writes)
+    written.insert(part);
 }
 
 static void detect(HostDetector &detector) {
@@ -80,7 +21,7 @@ static void detect(HostDetector &detector) {
     if (!trace.complete)
       continue;
     std::vector<const Event *> launches = detector.getLaunches(trace);
-    std::set<Part> written, intermediates;
+    std::set<BufferPart> written, intermediates;
     std::vector<SourceLocation> where;
     std::string unknown;
     for (const Event &event : trace.events)
@@ -88,22 +29,22 @@ static void detect(HostDetector &detector) {
         unknown = event.call + "() at " + HostDetector::describe(event.where) +
                   " runs kernels that are not known";
     for (const Event *event : launches) {
-      Uses uses = getUses(detector, trace, *event);
+      BufferUses uses = getBufferUses(detector, trace, *event);
       bool alone = launches.size() == 1 && event->count.value == 1;
       if (!alone && !uses.unknown.empty())
         unknown = uses.unknown;
       // Launched again it reads what it wrote before.
       if (event->count.value != 1)
-        written.insert(uses.writes.begin(), uses.writes.end());
+        insertWrites(uses, written);
       if (!event->certain)
         unknown = "the launch at " + HostDetector::describe(event->where) +
                   (event->uncertainBecause.empty()
                        ? std::string(" may not run")
                        : " " + event->uncertainBecause.front());
-      for (const Part &part : uses.reads)
+      for (const BufferPart &part : uses.reads)
         if (written.contains(part) && intermediates.insert(part).second)
           where.push_back(event->where);
-      written.insert(uses.writes.begin(), uses.writes.end());
+      insertWrites(uses, written);
     }
     if (!unknown.empty()) {
       detector.addUndecided(
@@ -117,7 +58,7 @@ static void detect(HostDetector &detector) {
     attributes["count"] = int64_t(intermediates.size());
     // The size of a part is that of the allocation when it starts it.
     std::optional<int64_t> bytes = 0;
-    for (const Part &part : intermediates) {
+    for (const BufferPart &part : intermediates) {
       const Buffer &buffer = trace.buffers[part.first];
       if (buffer.bytes && part.second == 0 && bytes)
         *bytes += *buffer.bytes;

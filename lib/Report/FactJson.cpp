@@ -141,6 +141,7 @@ json::Value d2k::report::toJson(const KernelFacts &kernel) {
     entry.append("offset", use.offset);
     entry.append("reads", use.reads);
     entry.append("writes", use.writes);
+    entry.append("stored_bytes", ::toJson(use.storedBytes));
     uses.push_back(std::move(entry));
   }
   memory.append("parameters", std::move(uses));

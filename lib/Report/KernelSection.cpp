@@ -26,14 +26,18 @@ static std::string describeReachability(const Analysis &analysis,
     text = "launched";
     break;
   case Tristate::No:
-    text = "not launched, no evidence";
-    if (!kernel.notLaunchedBecause.empty())
-      text += ": " + kernel.notLaunchedBecause;
+    // Launched, but for nothing.
+    text = kernel.launches.value_or(0) > 0 ? "result not used, no evidence"
+                                           : "not launched, no evidence";
     break;
   case Tristate::Unknown:
-    text = analysis.hostAnalysed ? "perhaps launched" : "counted as launched";
+    text = !analysis.hostAnalysed              ? "counted as launched"
+           : kernel.notLaunchedBecause.empty() ? "perhaps launched"
+                                               : "perhaps without a result";
     break;
   }
+  if (!kernel.notLaunchedBecause.empty())
+    text += ": " + kernel.notLaunchedBecause;
   if (!kernel.reachableUnder.empty())
     text += ", differs by workload";
   return text;

@@ -199,7 +199,7 @@ KernelFacts Reader::readKernel(const json::Cursor &cursor) {
       kernel.parameterUses.push_back(
           {unsigned(take(entry.getInteger("parameter"))),
            take(entry.getInteger("offset")), take(entry.getBoolean("reads")),
-           take(entry.getBoolean("writes"))});
+           take(entry.getBoolean("writes")), count(entry, "stored_bytes")});
   }
   for (const json::Cursor &loop : list(cursor, "loops"))
     kernel.loops.push_back(readLoop(loop));

@@ -381,6 +381,33 @@ Outcome Evaluator::evaluateFactOnPath(const Predicate &predicate,
   return std::move(*result);
 }
 
+void Evaluator::mentionOffPath(const Predicate &predicate,
+                               const PropertyInfo &info,
+                               Outcome &outcome) const {
+  for (size_t i = 0; i < analysis.kernels.size(); ++i) {
+    const KernelFacts &kernel = analysis.kernels[i];
+    bool onPath =
+        std::any_of(path.begin(), path.end(), [&](const PathKernel &one) {
+          return one.index == i && one.certain;
+        });
+    if (onPath || kernel.notLaunchedBecause.empty())
+      continue;
+    Scope scope =
+        predicate.scope == Scope::Main || predicate.scope == Scope::Loop
+            ? predicate.scope
+            : Scope::Kernel;
+    for (const Fact &fact : kernel.facts)
+      if (fact.property == info.id && info.isDecidedAt(fact.tier) &&
+          matchFact(fact, predicate, scope) == Tristate::Yes) {
+        appendNew(outcome.because,
+                  {"near miss: " + kernel.demangled + " has it, but " +
+                   kernel.notLaunchedBecause});
+        appendNew(outcome.where, fact.where);
+        break;
+      }
+  }
+}
+
 Outcome Evaluator::evaluateFact(const Predicate &predicate,
                                 const PathKernel *kernel) const {
   const PropertyInfo *info = catalog.find(predicate.property);
@@ -409,6 +436,8 @@ Outcome Evaluator::evaluateFact(const Predicate &predicate,
   Outcome outcome =
       evaluateFactIn(predicate, *info, scope, facts, facts.completeTiers);
   outcome.kernel = kernel->index;
+  if (outcome.credit.lo < 1)
+    mentionOffPath(predicate, *info, outcome);
   return outcome;
 }
 

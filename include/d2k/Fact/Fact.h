@@ -259,6 +259,9 @@ struct ParameterUse {
   int64_t offset = 0;
   bool reads = false;
   bool writes = false;
+  /// Most bytes that one thread stores there, when that is known: nothing for
+  /// copies by other agents and stores in loops of unknown length.
+  std::optional<int64_t> storedBytes = std::nullopt;
 };
 
 /// Everything known about one kernel.
@@ -267,12 +270,13 @@ struct KernelFacts : FactSet {
   std::string name;
   /// Demangled signature, or `name` when it does not demangle.
   std::string demangled;
-  /// Whether the entry function can launch it. Unknown when no host code was
-  /// followed (then every kernel counts as launched) or when a launch stands
-  /// under a condition that cannot be evaluated (then it counts as possible);
-  /// Analysis::hostAnalysed tells the two apart.
+  /// Whether it is on the path to an output: the entry function launches it, and
+  /// something of what it writes ends in an output. Unknown when no host code
+  /// was followed (then every kernel counts as launched), when a launch stands
+  /// under a condition that cannot be evaluated, or when it may be overwritten
+  /// (then it counts as possible); Analysis::hostAnalysed tells the first apart.
   Tristate reachable = Tristate::Unknown;
-  /// Why it is not reachable: "no path from d2k_gemm_bf16() launches it".
+  /// Why it is not, or perhaps not: "no path from d2k_gemm_bf16() launches it".
   std::string notLaunchedBecause;
   /// How it uses the memory that its parameters point to, ascending.
   std::vector<ParameterUse> parameterUses;

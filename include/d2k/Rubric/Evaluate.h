@@ -92,6 +92,9 @@ private:
                          TierSet completeTiers) const;
   Outcome evaluateWithPartial(const Target &target,
                               const PathKernel *kernel) const;
+  /// Adds kernels that have what is asked for and are not on the path.
+  void mentionOffPath(const Predicate &predicate, const PropertyInfo &info,
+                      Outcome &outcome) const;
   Outcome explainNoKernel(const PropertyInfo &info) const;
   bool looksAtOneKernel(const Predicate &predicate) const;
   Tristate matchFact(const Fact &fact, const Predicate &predicate,

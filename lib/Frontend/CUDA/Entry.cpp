@@ -333,9 +333,11 @@ void Interpreter::fillArguments(Cell *record, const EntryArguments *arguments) {
                         : Buffer::Kind::Output;
       if (arguments)
         if (auto found = arguments->tensors.find(name);
-            found != arguments->tensors.end())
-          buffer.kind =
-              found->second ? Buffer::Kind::Output : Buffer::Kind::Input;
+            found != arguments->tensors.end()) {
+          buffer.kind = found->second.isOutput ? Buffer::Kind::Output
+                                               : Buffer::Kind::Input;
+          buffer.bytes = found->second.bytes;
+        }
       buffer.name = name;
       storage.write(cell, Value::makeDevice(addBuffer(std::move(buffer)), 0));
       continue;

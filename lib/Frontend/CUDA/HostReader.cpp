@@ -365,6 +365,8 @@ Result<HostProgram> d2k::cuda::readHost(const HostRequest &request) {
         program.traces.push_back(run(entry, &workload.arguments, workload.id));
       EntryArguments anyShape;
       anyShape.tensors = request.workloads.front().arguments.tensors;
+      for (auto &[name, tensor] : anyShape.tensors)
+        tensor.bytes.reset();
       program.anyShape = run(entry, &anyShape, "");
       break;
     }

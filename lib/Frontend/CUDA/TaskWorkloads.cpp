@@ -14,11 +14,18 @@ std::vector<HostWorkload> d2k::cuda::makeHostWorkloads(const task::Task &task) {
     for (const task::Axis &axis : task.axes)
       if (axis.kind == task::AxisKind::Machine)
         host.arguments.integers["rank"] = 0;
+    auto addTensor = [&](const task::Tensor &tensor, bool isOutput) {
+      EntryArguments::Tensor &added = host.arguments.tensors[tensor.name];
+      added.isOutput = isOutput;
+      if (Result<int64_t> bytes =
+              task.getByteSize(tensor, host.arguments.integers))
+        added.bytes = *bytes;
+    };
     for (const task::Tensor &tensor : task.inputs)
       if (!tensor.isScalar)
-        host.arguments.tensors[tensor.name] = false;
+        addTensor(tensor, false);
     for (const task::Tensor &tensor : task.outputs)
-      host.arguments.tensors[tensor.name] = true;
+      addTensor(tensor, true);
     if (Result<int64_t> bytes = task.getWorkspaceBytes(workload))
       host.arguments.workspaceBytes = *bytes;
     result.push_back(std::move(host));

@@ -7,6 +7,8 @@
 
 #include "llvm/Demangle/Demangle.h"
 
+#include <set>
+
 using namespace d2k;
 using namespace d2k::analysis;
 using namespace d2k::properties;
@@ -28,10 +30,34 @@ static void fillLoops(Detector &detector, KernelFacts &facts) {
   }
 }
 
+/// Most bytes that a thread writes by \p access over its whole run.
+static std::optional<int64_t> getStoredBytes(KernelContext &kernel,
+                                             const AccessInfo &access) {
+  // Large enough for any output, small enough for products of three.
+  constexpr int64_t kMost = int64_t(1) << 40;
+  if (access.access.async || access.access.warpWide || !access.access.bytes ||
+      access.access.form != kern::MemoryAccess::Form::Address ||
+      kernel.getLoops().isIrreducible() || kernel.getLoops().isTooDeep())
+    return std::nullopt;
+  int64_t bytes = int64_t(*access.access.bytes);
+  const LoopNest &loops = kernel.getLoops();
+  for (uint32_t loop =
+           loops.getInnermost(kernel.getIndex().getBlockOf(access.op));
+       loop != kNone; loop = loops.getLoop(loop).parent) {
+    const std::optional<int64_t> &trip = loops.getLoop(loop).trip;
+    if (!trip || *trip > kMost || bytes > kMost)
+      return std::nullopt;
+    bytes *= *trip;
+  }
+  return bytes <= kMost ? std::optional(bytes) : std::nullopt;
+}
+
 /// What the kernel reads and writes through its parameters. Accesses without a
 /// root, or through a pointer that it loads, may touch anything.
 static void fillParameterUses(KernelContext &kernel, KernelFacts &facts) {
   const MemoryRoots &memory = kernel.getMemory();
+  // Parameters written in a way that says nothing about how much.
+  std::set<std::pair<unsigned, int64_t>> unlimited;
   std::map<std::pair<unsigned, int64_t>, ParameterUse> uses;
   for (const AccessInfo &access : memory.getAccesses()) {
     bool reads = access.access.read, writes = access.access.write;
@@ -50,6 +76,12 @@ static void fillParameterUses(KernelContext &kernel, KernelFacts &facts) {
         use.offset = root.offset;
         use.reads |= reads;
         use.writes |= writes;
+        if (!writes)
+          continue;
+        if (std::optional<int64_t> bytes = getStoredBytes(kernel, access))
+          use.storedBytes = use.storedBytes.value_or(0) + *bytes;
+        else
+          unlimited.insert({root.number, root.offset});
       } else if (root.kind != Root::Kind::Symbol ||
                  root.space == kern::Space::Global) {
         // A global variable may be what another kernel wrote.
@@ -59,8 +91,11 @@ static void fillParameterUses(KernelContext &kernel, KernelFacts &facts) {
     facts.readsUnknown |= unknown && reads;
     facts.writesUnknown |= unknown && writes;
   }
-  for (auto &[key, use] : uses)
+  for (auto &[key, use] : uses) {
+    if (unlimited.contains(key))
+      use.storedBytes.reset();
     facts.parameterUses.push_back(use);
+  }
 }
 
 /// Bytes of static shared memory by the function that declares them.

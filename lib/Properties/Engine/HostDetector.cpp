@@ -2,6 +2,8 @@
 
 #include "Engine/HostDetector.h"
 
+#include "Engine/ResultUse.h"
+
 #include "d2k/Frontend/CUDA/KernelName.h"
 
 using namespace d2k;
@@ -175,14 +177,17 @@ void HostDetector::finish(const PropertyInfo &info) {
 // Reachability
 //===----------------------------------------------------------------------===//
 
-/// How \p kernel is launched in one trace.
+/// How \p kernel is launched in one trace, and whether for a result; \p uses
+/// are those of the trace's events.
 static Tristate getReach(const HostDetector &detector,
-                         const cuda::HostTrace &trace, size_t kernel,
+                         const cuda::HostTrace &trace,
+                         const std::vector<ResultUse> &uses, size_t kernel,
                          bool complete, int64_t &launches,
                          std::string &because) {
   Tristate result =
       complete && trace.complete ? Tristate::No : Tristate::Unknown;
-  for (const cuda::Event &event : trace.events) {
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const cuda::Event &event = trace.events[i];
     if (event.kind != cuda::EventKind::Launch)
       continue;
     std::optional<size_t> launched = detector.findKernel(event);
@@ -198,7 +203,12 @@ static Tristate getReach(const HostDetector &detector,
       continue;
     }
     ++launches;
-    if (event.certain && blocks == Tristate::Yes && event.count.value)
+    if (uses[i].used != Tristate::Yes)
+      because = uses[i].because;
+    if (uses[i].used == Tristate::No)
+      continue;
+    if (event.certain && blocks == Tristate::Yes && event.count.value &&
+        uses[i].used == Tristate::Yes)
       result = Tristate::Yes;
     else if (result == Tristate::No)
       result = Tristate::Unknown;
@@ -209,15 +219,19 @@ static Tristate getReach(const HostDetector &detector,
 static void fillReachability(HostDetector &detector,
                              const cuda::HostProgram &program,
                              Analysis &analysis) {
+  std::vector<std::vector<ResultUse>> uses;
+  for (const cuda::HostTrace &trace : program.traces)
+    uses.push_back(getResultUses(detector, trace));
   for (size_t i = 0; i < analysis.kernels.size(); ++i) {
     KernelFacts &kernel = analysis.kernels[i];
     std::map<std::string, Tristate> under;
     int64_t launches = 0;
     std::string because;
-    for (const cuda::HostTrace &trace : program.traces) {
+    for (size_t t = 0; t < program.traces.size(); ++t) {
+      const cuda::HostTrace &trace = program.traces[t];
       int64_t here = 0;
-      Tristate reach =
-          getReach(detector, trace, i, program.complete, here, because);
+      Tristate reach = getReach(detector, trace, uses[t], i, program.complete,
+                                here, because);
       launches = std::max(launches, here);
       auto [entry, isNew] = under.try_emplace(trace.workload, reach);
       // Several host functions without a workload: any of them will do.
@@ -242,6 +256,8 @@ static void fillReachability(HostDetector &detector,
       kernel.reachableUnder = under;
     }
     kernel.launches = launches;
+    if (kernel.reachable == Tristate::Unknown)
+      kernel.notLaunchedBecause = because;
     if (kernel.reachable == Tristate::No)
       kernel.notLaunchedBecause = !because.empty() ? because
                                   : program.traces.empty()

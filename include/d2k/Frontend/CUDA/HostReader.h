@@ -20,10 +20,17 @@ namespace d2k::cuda {
 
 /// What the entry's argument structure holds, by field name.
 struct EntryArguments {
+  /// A tensor on the device.
+  struct Tensor {
+    bool isOutput = false;
+    /// Its size, when known.
+    std::optional<int64_t> bytes;
+  };
+
   /// Axes and integer scalars.
   std::map<std::string, int64_t> integers;
-  /// Tensors on the device: field -> whether it is an output.
-  std::map<std::string, bool> tensors;
+  /// By the field's name.
+  std::map<std::string, Tensor> tensors;
   /// The entry's parameter that says how large the workspace is.
   std::optional<int64_t> workspaceBytes;
 };

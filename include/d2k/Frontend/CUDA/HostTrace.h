@@ -64,7 +64,7 @@ struct Buffer {
   Kind kind = Kind::Foreign;
   /// The tensor's or variable's name, "workspace", "cudaMalloc at k.cu:12".
   std::string name;
-  /// Size of an allocation in bytes, when known.
+  /// Size in bytes, when known: of an allocation, or of a tensor of the task.
   std::optional<int64_t> bytes;
 };
 
