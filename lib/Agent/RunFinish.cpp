@@ -174,6 +174,5 @@ Result<RunResult> RunSession::finish() {
     if (Result<void> done = writeFile(joinPath(options.directory, name), text);
         !done)
       return forwardFailure(std::move(done));
-  std::filesystem::remove_all(joinPath(options.directory, "tmp"), error);
   return result;
 }

@@ -35,6 +35,24 @@ static json::Value toJson(const Budget &budget) {
       {"cost", budget.cost ? json::Value(*budget.cost) : nullptr}};
 }
 
+TemporaryPlace::TemporaryPlace(std::string path) : folder(std::move(path)) {
+  std::error_code error;
+  std::filesystem::remove_all(folder, error);
+  std::filesystem::create_directories(folder, error);
+  if (const char *variable = std::getenv("TMPDIR"))
+    before = variable;
+  ::setenv("TMPDIR", folder.c_str(), 1);
+}
+
+TemporaryPlace::~TemporaryPlace() {
+  if (before)
+    ::setenv("TMPDIR", before->c_str(), 1);
+  else
+    ::unsetenv("TMPDIR");
+  std::error_code error;
+  std::filesystem::remove_all(folder, error);
+}
+
 Result<std::unique_ptr<RunSession>>
 RunSession::open(const RunOptions &options, const std::string &modelName,
                  std::vector<std::string> secrets,
@@ -65,13 +83,6 @@ RunSession::open(const RunOptions &options, const std::string &modelName,
       WorkDirectory::open(joinPath(own.directory, "work"));
   if (!files)
     return forwardFailure(std::move(files));
-  // Temporary files of evaluations go here, where the next start removes what
-  // a kill left.
-  std::string temporary = joinPath(own.directory, "tmp");
-  std::filesystem::remove_all(temporary, error);
-  std::filesystem::create_directories(temporary, error);
-  ::setenv("TMPDIR", temporary.c_str(), 1);
-
   std::unique_ptr<RunSession> session(
       new RunSession(own, observer, std::move(*transcript), std::move(*files)));
   Result<Workbench> bench = Workbench::create(own.bench);

@@ -15,6 +15,20 @@
 
 namespace d2k::agent {
 
+/// Where temporary files go, until the object dies.
+class TemporaryPlace {
+public:
+  /// Makes \p folder empty and names it in TMPDIR.
+  explicit TemporaryPlace(std::string folder);
+  ~TemporaryPlace();
+  TemporaryPlace(const TemporaryPlace &) = delete;
+  TemporaryPlace &operator=(const TemporaryPlace &) = delete;
+
+private:
+  std::string folder;
+  std::optional<std::string> before;
+};
+
 class RunSession {
 public:
   /// Opens or makes the run in \p options.directory. \p modelName stands in the
@@ -55,7 +69,7 @@ private:
   RunSession(const RunOptions &options, const RunObserver &observer,
              Transcript transcript, WorkDirectory files)
       : options(options), observer(observer), transcript(std::move(transcript)),
-        files(std::move(files)) {}
+        files(std::move(files)), temporary(options.directory + "/tmp") {}
 
   Result<void> start(const std::string &modelName);
   Result<void> restoreFiles();
@@ -78,6 +92,9 @@ private:
   const RunObserver &observer;
   Transcript transcript;
   WorkDirectory files;
+  // Evaluations leave files there when they are killed; the next start removes
+  // them.
+  TemporaryPlace temporary;
   std::unique_ptr<Workbench> bench;
   RunState state;
 };

@@ -114,9 +114,6 @@ Result<void> RunState::apply(const Event &event) {
     contextStart = size_t(*first);
     compactionNote = std::move(*note);
     lastUsage = {};
-    bytesSince = 0;
-    for (const Message &message : getContext())
-      bytesSince += getBytes(message);
     return {};
   }
   if (event.type == "end") {
@@ -154,8 +151,8 @@ std::optional<RunState::PendingCall> RunState::getPendingCall() const {
 
 int64_t RunState::estimatePromptTokens() const {
   size_t bytes = bytesSince;
-  if (lastUsage.getTotal() == 0 && contextStart == 0) {
-    // The provider counts nothing: by size alone.
+  if (lastUsage.getTotal() == 0) {
+    // The provider counts nothing, or counted something longer: by size alone.
     bytes = 0;
     for (const Message &message : getContext())
       bytes += getBytes(message);

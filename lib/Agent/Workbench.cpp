@@ -173,6 +173,22 @@ Result<std::string> Workbench::compile(const std::string &folder,
   return builtText;
 }
 
+/// Without the encoding of each instruction, which takes most of the room.
+static std::string removeEncodings(const std::string &listing) {
+  std::string out;
+  std::istringstream lines(listing);
+  for (std::string line; std::getline(lines, line);) {
+    size_t encoding = line.rfind("/* 0x");
+    if (encoding != std::string::npos)
+      line.resize(encoding);
+    while (!line.empty() && line.back() == ' ')
+      line.pop_back();
+    if (!line.empty() || encoding == std::string::npos)
+      out += line + "\n";
+  }
+  return out;
+}
+
 Result<Workbench::Listing> Workbench::inspect(const std::string &folder,
                                               bool isSass) {
   if (Result<void> done = build(folder); !done)
@@ -198,8 +214,12 @@ Result<Workbench::Listing> Workbench::inspect(const std::string &folder,
     return listing;
   }
   Result<std::string> tool = findCudaTool(CudaTool::Cuobjdump);
-  if (!tool)
-    return forwardFailure(std::move(tool));
+  if (!tool) {
+    // A run can do without it.
+    listing.problem = "machine code cannot be shown on this machine, which has "
+                      "no cuobjdump";
+    return listing;
+  }
   Result<Compiler> compiler = Compiler::create(options.evaluate.worker);
   if (!compiler)
     return forwardFailure(std::move(compiler));
@@ -227,7 +247,7 @@ Result<Workbench::Listing> Workbench::inspect(const std::string &folder,
     listing.problem =
         "cuobjdump: " + result->describeEnd() + " " + result->error;
   else
-    listing.files.emplace_back("SASS", std::move(result->output));
+    listing.files.emplace_back("SASS", removeEncodings(result->output));
   return listing;
 }
 
