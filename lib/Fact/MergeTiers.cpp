@@ -31,7 +31,9 @@ private:
   const PropertyInfo &info;
   FactSet ptx, sass;
   bool ptxSettles, sassSettles;
-  std::vector<bool> used;
+  /// Of the facts of machine code: agrees with one of PTX; is at the place of
+  /// one with which it agrees.
+  std::vector<bool> used, placed;
 };
 
 } // namespace
@@ -41,7 +43,17 @@ private:
 static bool isSamePlace(const SourceLocation &a, const SourceLocation &b) {
   if (a.kind == LocationKind::Ptx)
     return b.ptxLine == a.line;
+  if (a.ptxLine && a.ptxLine == b.ptxLine)
+    return true;
   return b.kind == LocationKind::Source && a.file == b.file && a.line == b.line;
+}
+
+static bool sharePlace(const Fact &ptx, const Fact &sass) {
+  for (const SourceLocation &a : ptx.where)
+    for (const SourceLocation &b : sass.where)
+      if (isSamePlace(a, b))
+        return true;
+  return false;
 }
 
 bool PropertyMerge::corroborate(Fact &fact) {
@@ -68,7 +80,8 @@ bool PropertyMerge::corroborate(Fact &fact) {
       if (!matched)
         elsewhere.push_back(place);
     }
-    if (elsewhere.size() == other.where.size())
+    // What belongs to another fact, of another loop, says nothing of this one.
+    if (elsewhere.size() == other.where.size() && !placed[i])
       fact.where.insert(fact.where.end(), elsewhere.begin(), elsewhere.end());
   }
   return found;
@@ -117,6 +130,12 @@ void PropertyMerge::contradict(const Fact &fact, FactSet &result) const {
 FactSet PropertyMerge::run() {
   FactSet result;
   used.assign(sass.facts.size(), false);
+  for (const Fact &other : sass.facts)
+    placed.push_back(
+        std::any_of(ptx.facts.begin(), ptx.facts.end(), [&](const Fact &fact) {
+          return info.agree(fact.attributes, other.attributes) &&
+                 sharePlace(fact, other);
+        }));
   for (Fact &fact : ptx.facts) {
     if (corroborate(fact) || !sassSettles)
       result.facts.push_back(std::move(fact));

@@ -213,20 +213,41 @@ void Detector::addFact(AttributeMap attributes, OpId op) {
   addFact(std::move(attributes), op, op);
 }
 
+/// Where the kernel begins. A front end may know no source line of a function,
+/// but its first instruction that has one is, when all inlined calls are left
+/// out, at the kernel's own.
+static mlir::Location getPlaceOf(kern::FuncOp func) {
+  mlir::Location loc = func.getLoc();
+  mlir::FileLineColLoc ptx = kern::getPtxLocation(loc);
+  if (!ptx || kern::getSassLocation(loc) ||
+      !kern::getSourceLocations(loc).empty() || func.getBody().empty())
+    return loc;
+  for (mlir::Operation &op : func.getBody().front()) {
+    auto stack = kern::getSourceLocations(op.getLoc());
+    if (stack.empty())
+      continue;
+    const kern::SourceLocation &outermost = stack.back();
+    return kern::makeLocation(
+        ptx, mlir::FileLineColLoc::get(outermost.file, outermost.line,
+                                       outermost.column));
+  }
+  return loc;
+}
+
 void Detector::addKernelFact(AttributeMap attributes) {
   Fact fact;
   fact.attributes = std::move(attributes);
   fact.tier = getTier();
   fact.tiers.insert(getTier());
   fact.inMain = Tristate::No;
-  fact.where.push_back(getPlace(getFunc().getLoc()));
+  fact.where.push_back(getPlace(getPlaceOf(getFunc())));
   found.facts.push_back(std::move(fact));
 }
 
 void Detector::addKernelUndecided(std::string sentence,
                                   std::string wouldDecide) {
   addUndecided(std::move(sentence), std::move(wouldDecide), {});
-  found.undecided.back().where.push_back(getPlace(getFunc().getLoc()));
+  found.undecided.back().where.push_back(getPlace(getPlaceOf(getFunc())));
 }
 
 void Detector::add(const Judgement &judgement, OpId op) {

@@ -121,6 +121,21 @@ TEST_F(MergeTiers, PlacesWithoutPartnerAreAdded) {
   EXPECT_EQ(merged.facts[0].where[0].sassOffset, 144);
 }
 
+// Two loops with a copy each: the instruction of the one is none of the other.
+TEST_F(MergeTiers, PlacesOfAnotherLoopAreNotAdded) {
+  ptx.facts = {makeFact(Tier::Ptx, 16, 7), makeFact(Tier::Ptx, 16, 8)};
+  ptx.facts[0].loop = "L0";
+  ptx.facts[1].loop = "L1";
+  sass.facts = {makeFact(Tier::Sass, 16, 7), makeFact(Tier::Sass, 16, 8)};
+  KernelFacts merged = merge();
+  ASSERT_EQ(merged.facts.size(), 2u);
+  for (const Fact &fact : merged.facts) {
+    EXPECT_TRUE(fact.tiers.contains(Tier::Sass));
+    ASSERT_EQ(fact.where.size(), 1u);
+    EXPECT_EQ(fact.where[0].sassOffset, fact.where[0].line * 16);
+  }
+}
+
 TEST_F(MergeTiers, WholeMachineCodeContradicts) {
   ptx.facts = {makeFact(Tier::Ptx, 16, 7)};
   sass.facts = {makeFact(Tier::Sass, 4, 7)};
