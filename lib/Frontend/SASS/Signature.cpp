@@ -4,6 +4,7 @@
 
 #include "Signature.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <charconv>
@@ -73,6 +74,12 @@ static bool fits(char role, const Operand &operand) {
   case 'x':
   case 'r':
     return isValueRegister(operand);
+  case 'v':
+    return isValueRegister(operand) &&
+           operand.reg.file == RegisterFile::General;
+  case 'u':
+    return isValueRegister(operand) &&
+           operand.reg.file == RegisterFile::Uniform;
   case 's':
     return isValueRegister(operand) || kind == OperandKind::Integer ||
            kind == OperandKind::Float || kind == OperandKind::Constant ||
@@ -115,6 +122,8 @@ static Access getAccess(char role) {
     return Access::Write;
   case 's':
   case 'r':
+  case 'v':
+  case 'u':
   case 'q':
   case 'c':
   case 'm':
@@ -323,6 +332,52 @@ static unsigned getHalfWidth(const Instruction &instruction, unsigned item) {
   return unsigned(std::popcount(words));
 }
 
+/// Registers of a texture instruction by item of its signature: destinations
+/// (1 and 2) and coordinates (3 and 4).
+static unsigned getTextureWidth(const Instruction &instruction, unsigned item) {
+  const Mnemonic &mnemonic = *instruction.mnemonic;
+  auto has = [&](const char *modifier) { return mnemonic.has(modifier); };
+  unsigned components = 4, coordinates = 0, dimensions = 0;
+  bool sawShape = false;
+  for (const Operand &operand : instruction.operands) {
+    if (operand.kind == OperandKind::Word) {
+      sawShape = true;
+      bool isArray = operand.name.find("ARRAY") != std::string::npos;
+      if (operand.name.find("CUBE") != std::string::npos)
+        dimensions = 3;
+      else
+        for (unsigned n : {1u, 2u, 3u})
+          if (operand.name.find(std::to_string(n) + "D") != std::string::npos)
+            dimensions = n;
+      coordinates = dimensions + isArray;
+    } else if (operand.kind == OperandKind::Integer && sawShape) {
+      // The last number behind the shape (TXQ: behind the query) is the mask.
+      components = unsigned(std::popcount(uint64_t(operand.integer) & 0xf));
+    }
+  }
+  // Item 1 gets the components from the third on, item 2 the first two.
+  if (item == 1)
+    return components > 2 ? components - 2 : 1;
+  if (item == 2)
+    return components > 2 ? 2 : std::max(components, 1u);
+  // B: the handle is in a register. A gather may spell its component so, too.
+  auto handles = unsigned(
+      std::count(mnemonic.modifiers.begin(), mnemonic.modifiers.end(), "B"));
+  if (mnemonic.opcode == Opcode::TLD4 && !has("R") && !has("G") && !has("A"))
+    handles -= std::min(handles, 1u);
+  // A derivative a dimension in x and in y; the handle is not beside them.
+  if (mnemonic.opcode == Opcode::TXD)
+    return item == 3 ? coordinates + handles : 2 * dimensions;
+  // Level, sample, offsets, and what a depth is compared with.
+  unsigned extra =
+      handles + (has("LL") || has("LB")) + has("MS") + has("AOFFI") + has("DC");
+  unsigned all = coordinates + extra;
+  if (!has("SCR"))
+    return item == 3 ? coordinates : std::max(extra, 1u);
+  // Spread evenly.
+  return item == 3 ? (all + 1) / 2 : std::max(all / 2, 1u);
+}
+
 /// Registers of the coordinates of a surface.
 static unsigned getSurfaceCoordinates(const Mnemonic &mnemonic) {
   for (const std::string &modifier : mnemonic.modifiers) {
@@ -411,6 +466,12 @@ static unsigned computeWidth(const Instruction &instruction, unsigned item) {
     if (has("WS"))
       return 2;
     return has("2CTA") ? 8 : 4;
+  case Opcode::TEX:
+  case Opcode::TLD:
+  case Opcode::TLD4:
+  case Opcode::TXD:
+  case Opcode::TXQ:
+    return getTextureWidth(instruction, item);
   case Opcode::SULD:
     if (item == 1)
       return getSurfaceCoordinates(mnemonic);

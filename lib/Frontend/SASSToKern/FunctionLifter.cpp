@@ -449,6 +449,44 @@ Value FunctionLifter::getCondition(const Instruction &instruction) {
   return condition ? condition : constant(1, module.i1);
 }
 
+/// Which successor of block `index` the indirect branch `control` takes. The
+/// register holds a distance, to which the place behind the branch and its
+/// immediate are added: in a table of the function's constant bank it is the
+/// distance from the start of the function. Example: at 0x1630, `BRX R6
+/// -0x1640` goes where R6 says.
+Value FunctionLifter::getSwitchIndex(const Instruction &control,
+                                     uint32_t index) {
+  const Operand *distance = nullptr, *immediate = nullptr;
+  for (const Operand &operand : control.operands) {
+    if (operand.isRegister() && !operand.reg.isPredicate())
+      distance = &operand;
+    else if (operand.kind == sass::OperandKind::Integer)
+      immediate = &operand;
+  }
+  bool isRelative =
+      control.getOpcode() == Opcode::BRX || control.getOpcode() == Opcode::BRXU;
+  if (!distance || !immediate || !isRelative) {
+    module.countOpaque(control, loc);
+    Value target =
+        distance ? readWide(distance->reg) : ssa.undefined(module.i64);
+    return emit<kern::OpaqueOp>({}, {1}, {target}, {{module.i32, Register()}})
+        ->getResult(0);
+  }
+  constexpr int64_t kInstructionBytes = 16;
+  int64_t base = control.offset + kInstructionBytes + immediate->integer;
+  Value low = read(distance->reg);
+  size_t last = successors[index].size() - 1;
+  Value which = constant32(last);
+  for (size_t i = last; i-- > 0;) {
+    const BasicBlock &target = blocks[successors[index][i]];
+    int64_t offset = function.instructions[target.first].offset;
+    Value isIt = compare(kern::Compare::Eq, ElementType::B32, low,
+                         constant32(static_cast<uint32_t>(offset - base)));
+    which = select(isIt, constant32(i), which);
+  }
+  return which;
+}
+
 void FunctionLifter::liftExit(uint32_t index) {
   const BasicBlock lifted = blocks[index];
   if (lifted.control) {
@@ -487,16 +525,7 @@ void FunctionLifter::liftExit(uint32_t index) {
     return;
   }
   case Exit::Switch: {
-    // Which target a register value stands for is in a table that nobody
-    // declares.
-    Value target = ssa.undefined(module.i64);
-    for (const Operand &operand : lifted.control->operands)
-      if (operand.isRegister() && !operand.reg.isPredicate())
-        target = readWide(operand.reg);
-    module.countOpaque(*lifted.control, loc);
-    Value which =
-        emit<kern::OpaqueOp>({}, {1}, {target}, {{module.i32, Register()}})
-            ->getResult(0);
+    Value which = getSwitchIndex(*lifted.control, index);
     SmallVector<SmallVector<Value>> values(successors[index].size());
     SmallVector<ValueRange> ranges;
     SmallVector<mlir::Block *> targets;
@@ -519,6 +548,9 @@ void FunctionLifter::liftExit(uint32_t index) {
     append(kern::ExitOp::create(builder, loc));
     return;
   case Exit::Nowhere:
+    // Where an indirect branch goes is not known.
+    if (lifted.control)
+      liftOpaque(*lifted.control);
     append(kern::UnreachableOp::create(builder, loc));
     return;
   }

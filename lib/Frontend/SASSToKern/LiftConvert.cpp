@@ -244,6 +244,58 @@ static bool liftIntegerPack(FunctionLifter &lifter,
   return true;
 }
 
+/// Four numbers of a narrow format.
+static std::optional<ElementType> getFour(llvm::StringRef text) {
+  return llvm::StringSwitch<std::optional<ElementType>>(text)
+      .Case("E4M3x4", ElementType::E4M3X4)
+      .Case("E5M2x4", ElementType::E5M2X4)
+      .Case("E3M2x4", ElementType::E3M2X4)
+      .Case("E2M3x4", ElementType::E2M3X4)
+      .Case("E2M1x4", ElementType::E2M1X4)
+      .Default(std::nullopt);
+}
+
+/// QMUL4.D.A.B: four products; A is converted to the format of D and B. `N7654`
+/// takes the upper four of eight A's in a register, `B1` one B for all.
+static bool liftFourProducts(FunctionLifter &lifter,
+                             const Instruction &instruction) {
+  Parts parts(instruction);
+  SmallVector<ElementType, 3> types;
+  for (const std::string &modifier : instruction.mnemonic->modifiers) {
+    if (std::optional<ElementType> type = getFour(modifier))
+      types.push_back(*type);
+    else if (modifier != "SATFINITE")
+      return false;
+  }
+  if (!parts.target || parts.values.size() != 2 || types.size() != 3 ||
+      types[0] != types[2])
+    return false;
+  const Operand &first = *parts.values[0], &second = *parts.values[1];
+  auto hasOther = [](const Operand &operand,
+                     std::initializer_list<std::string_view> known) {
+    return operand.negated || operand.absolute ||
+           llvm::any_of(operand.suffixes, [&](const std::string &suffix) {
+             return !llvm::is_contained(known, suffix);
+           });
+  };
+  if (hasOther(first, {"N3210", "N7654"}) ||
+      hasOther(second, {"B0", "B1", "B2", "B3"}))
+    return false;
+  Value a = lifter.integer(first), b = lifter.integer(second);
+  if (first.hasSuffix("N7654"))
+    a = lifter.arith(ArithKind::Shr, ElementType::U32,
+                     {a, lifter.constant32(16)});
+  if (types[1] != types[0])
+    a = lifter.convert(types[1], types[0], a, lifter.module.i32);
+  for (unsigned i = 0; i < 4; ++i)
+    if (second.hasSuffix("B" + std::to_string(i)))
+      b = lifter.arith(ArithKind::Prmt, ElementType::B32,
+                       {b, b, lifter.constant32(0x1111 * i)});
+  lifter.emitArith(ArithKind::Mul, types[0], {a, b}, {lifter.to(*parts.target)},
+                   {}, instruction.has("SATFINITE"));
+  return true;
+}
+
 LiftFn sasslift::findConvert(Opcode opcode) {
   switch (opcode) {
   case Opcode::F2I:
@@ -267,6 +319,8 @@ LiftFn sasslift::findConvert(Opcode opcode) {
   case Opcode::F2IP:
   case Opcode::UF2IP:
     return liftIntegerPack;
+  case Opcode::QMUL4:
+    return liftFourProducts;
   default:
     return nullptr;
   }

@@ -335,18 +335,29 @@ static bool liftMad(FunctionLifter &lifter, const Instruction &instruction) {
     lifter.emitArith(ArithKind::AddCarry, ElementType::U64, inputs, results);
     return true;
   }
-  if (!carriesOut.empty())
-    return false;
   if (instruction.has("HI")) {
-    if (!carriesIn.empty())
-      return false;
+    // The upper half of a sum with a number of 64 bits, and its carry.
+    if (!carriesIn.empty() || !carriesOut.empty()) {
+      Value product = lifter.arith(ArithKind::MulWide, type,
+                                   {lifter.integer(a), lifter.integer(b)},
+                                   lifter.module.i64);
+      SmallVector<Value, 3> inputs = {product, lifter.integer(c, 64)};
+      inputs.append(carriesIn.begin(), carriesIn.end());
+      auto [sum, carry] =
+          lifter.arithCarry(ArithKind::AddCarry, ElementType::U64, inputs);
+      lifter.emit<kern::UnpackOp>(
+          {}, {1}, {sum},
+          {{lifter.module.i32, Register()}, lifter.to(*parts.target)});
+      if (!carriesOut.empty())
+        lifter.assign(carriesOut[0], carry);
+      return true;
+    }
     if (isZero(c)) {
       lifter.emitArith(ArithKind::MulHi, type,
                        {lifter.integer(a), lifter.integer(b)},
                        {lifter.to(*parts.target)});
       return true;
     }
-    // The upper half of a sum with a number of 64 bits.
     Value sum = lifter.arith(
         ArithKind::MadWide, type,
         {lifter.integer(a), lifter.integer(b), lifter.integer(c, 64)},
@@ -356,6 +367,8 @@ static bool liftMad(FunctionLifter &lifter, const Instruction &instruction) {
         {{lifter.module.i32, Register()}, lifter.to(*parts.target)});
     return true;
   }
+  if (!carriesOut.empty())
+    return false;
   if (!hasProduct) {
     if (carriesIn.empty()) {
       lifter.assign(parts.target->reg, lifter.integer(c));

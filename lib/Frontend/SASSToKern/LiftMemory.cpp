@@ -269,12 +269,35 @@ getAtomicType(const Instruction &instruction) {
   return {ElementType::U32, 1};
 }
 
+/// Whether a generic address leads to `space`, into `result`.
+static void emitSpaceQuery(FunctionLifter &lifter, llvm::StringRef space,
+                           FunctionLifter::Address at, Dest result) {
+  kern::AddressQueryOp::Properties properties;
+  properties.query = lifter.word("is_" + space.str());
+  lifter.emit<kern::AddressQueryOp>(
+      properties, {1},
+      {lifter.addWide(at.base, lifter.constant(static_cast<uint64_t>(at.offset),
+                                               lifter.module.i64))},
+      {result});
+}
+
 static bool liftAtomic(FunctionLifter &lifter, const Instruction &instruction) {
   Parts parts(instruction);
   const Operand *address = findAddress(instruction);
   std::optional<kern::AtomicFunction> function = getAtomicFunction(instruction);
   auto [type, vector] = getAtomicType(instruction);
-  if (!address || !function || hasCondition(parts) || type == ElementType::B128)
+  if (!address || !function || type == ElementType::B128 ||
+      !llvm::all_of(parts.predicates,
+                    [](const Operand *operand) { return isTrue(*operand); }))
+    return false;
+  // Whether it was done: a generic atomic is for global memory only, an
+  // exchange (CAST) for the value that was expected.
+  const Operand *done = nullptr;
+  for (const Operand *operand : parts.writtenPredicates)
+    if (!operand->reg.isConstant())
+      done = operand;
+  bool isTested = instruction.has("CAST");
+  if (done && !isTested && getSpace(instruction.getOpcode()) != Space::Generic)
     return false;
   bool isWide = kern::getBits(type) == 64;
   kern::AtomicOp::Properties properties;
@@ -306,17 +329,25 @@ static bool liftAtomic(FunctionLifter &lifter, const Instruction &instruction) {
   Value policy = lifter.policy(address->address);
   if (policy)
     inputs.push_back(policy);
-  // CAST.SPIN tells whether the exchange took place.
-  if (instruction.has("CAST")) {
-    if (isWide || !parts.target || lifter.isGuarded())
+  if (isTested) {
+    if (!done && !parts.target)
       return false;
-    Operation *op =
-        lifter.emit<kern::AtomicOp>(properties, {1, values, policy ? 1 : 0},
-                                    inputs, {{lifter.module.i32, Register()}});
-    Value done = lifter.compare(kern::Compare::Eq, ElementType::B32,
-                                op->getResult(0), inputs[1]);
-    lifter.assign(parts.target->reg, lifter.select(done, lifter.constant32(1),
-                                                   lifter.constant32(0)));
+    IntegerType old = isWide ? lifter.module.i64 : lifter.module.i32;
+    Operation *op = lifter.emit<kern::AtomicOp>(
+        properties, {1, values, policy ? 1 : 0}, inputs, {{old, Register()}});
+    Value isSame = lifter.compare(kern::Compare::Eq,
+                                  isWide ? ElementType::B64 : ElementType::B32,
+                                  op->getResult(0), inputs[1]);
+    if (done)
+      lifter.assign(done->reg, isSame);
+    else if (isWide)
+      lifter.assignWide(parts.target->reg,
+                        lifter.select(isSame, lifter.constant(1, old),
+                                      lifter.constant(0, old)));
+    else
+      lifter.assign(
+          parts.target->reg,
+          lifter.select(isSame, lifter.constant32(1), lifter.constant32(0)));
     return true;
   }
   SmallVector<Dest, 4> results;
@@ -329,6 +360,8 @@ static bool liftAtomic(FunctionLifter &lifter, const Instruction &instruction) {
   }
   lifter.emit<kern::AtomicOp>(properties, {1, values, policy ? 1 : 0}, inputs,
                               results);
+  if (done)
+    emitSpaceQuery(lifter, "global", at, lifter.to(*done));
   return true;
 }
 
@@ -408,16 +441,12 @@ static bool liftSpaceQuery(FunctionLifter &lifter,
   if (!address || parts.writtenPredicates.size() != 1 ||
       (parts.target && !parts.target->reg.isConstant()))
     return false;
-  kern::AddressQueryOp::Properties properties;
-  properties.query = lifter.word(instruction.has("S")   ? "is_shared"
-                                 : instruction.has("L") ? "is_local"
-                                                        : "is_global");
-  FunctionLifter::Address at = lifter.address(address->address, Space::Generic);
-  lifter.emit<kern::AddressQueryOp>(
-      properties, {1},
-      {lifter.addWide(at.base, lifter.constant(static_cast<uint64_t>(at.offset),
-                                               lifter.module.i64))},
-      {lifter.to(*parts.writtenPredicates[0])});
+  emitSpaceQuery(lifter,
+                 instruction.has("S")   ? "shared"
+                 : instruction.has("L") ? "local"
+                                        : "global",
+                 lifter.address(address->address, Space::Generic),
+                 lifter.to(*parts.writtenPredicates[0]));
   return true;
 }
 

@@ -161,10 +161,28 @@ static bool liftConvergence(FunctionLifter &lifter,
   return true;
 }
 
-/// BMOV: a convergence register to or from a general one.
+/// BMOV: a convergence register to or from a general one. MACTIVE is the set of
+/// active lanes: code that needs whole quads (derivatives of textures) keeps
+/// it, turns the other lanes on, and sets it again.
 static bool liftConvergenceMove(FunctionLifter &lifter,
                                 const Instruction &instruction) {
   Parts parts(instruction);
+  bool isActive =
+      llvm::any_of(instruction.operands, [](const Operand &operand) {
+        return operand.name == "MACTIVE";
+      });
+  if (isActive && parts.target && instruction.operands.size() == 2) {
+    lifter.emit<kern::ActiveMaskOp>({}, {}, {}, {lifter.to(*parts.target)});
+    return true;
+  }
+  if (isActive && instruction.operands.size() == 2 &&
+      instruction.operands[1].isRegister()) {
+    kern::ConvergenceOp::Properties properties;
+    properties.action = lifter.word("close");
+    lifter.emit<kern::ConvergenceOp>(properties, {1},
+                                     {lifter.plain(instruction.operands[1])});
+    return true;
+  }
   if (!parts.target || parts.values.size() != 1 ||
       !parts.values[0]->isRegister())
     return false;

@@ -147,7 +147,10 @@ getShape(const Instruction &instruction) {
 
 static bool liftLoad(FunctionLifter &lifter, const Instruction &instruction) {
   Parts parts(instruction);
-  if (!parts.target || parts.values.size() != 1 || instruction.has("STAT"))
+  // With STAT the first result is the least or largest of the others.
+  bool isReduced = instruction.has("STAT");
+  if (!parts.target || parts.values.size() != 1 ||
+      parts.written.size() != (isReduced ? 2 : 1))
     return false;
   std::optional<FunctionLifter::Address> at =
       getTensorAddress(lifter, *parts.values[0]);
@@ -159,9 +162,18 @@ static bool liftLoad(FunctionLifter &lifter, const Instruction &instruction) {
   properties.count = lifter.number(count);
   properties.packed = lifter.unit(instruction.has("PACK16BIT"));
   properties.offset = lifter.number(at->offset);
-  SmallVector<Dest, 32> results;
-  for (unsigned i = 0; i < parts.target->width; ++i)
-    results.push_back(lifter.to(parts.target->reg.getNext(i)));
+  const Operand &data = *parts.written.back();
+  SmallVector<Dest, 33> results;
+  for (unsigned i = 0; i < data.width; ++i)
+    results.push_back(lifter.to(data.reg.getNext(i)));
+  if (isReduced) {
+    std::optional<kern::AtomicFunction> function =
+        getAtomicFunction(instruction);
+    if (!function)
+      return false;
+    properties.reduction = lifter.attr<kern::AtomicFunctionAttr>(*function);
+    results.push_back(lifter.to(*parts.target));
+  }
   lifter.emit<kern::TmemLoadOp>(properties, {1, 0}, {at->base}, results);
   return true;
 }

@@ -45,6 +45,7 @@ LiftFn findFloat(Opcode opcode);
 LiftFn findConvert(Opcode opcode);
 LiftFn findWarp(Opcode opcode);
 LiftFn findMemory(Opcode opcode);
+LiftFn findTexture(Opcode opcode);
 LiftFn findAsync(Opcode opcode);
 LiftFn findBulk(Opcode opcode);
 LiftFn findMatrix(Opcode opcode);
@@ -341,6 +342,7 @@ private:
   void liftInstruction(const Instruction &instruction);
   void liftOpaque(const Instruction &instruction);
   void liftCall(const Instruction &instruction);
+  Value getSwitchIndex(const Instruction &control, uint32_t index);
   void liftExit(uint32_t index);
   Value getCondition(const Instruction &instruction);
 

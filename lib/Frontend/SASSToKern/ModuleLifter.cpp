@@ -68,9 +68,9 @@ StringAttr ModuleLifter::spell(const sass::Mnemonic *mnemonic) {
 }
 
 LiftFn ModuleLifter::find(Opcode opcode) {
-  for (auto family :
-       {findInteger, findLogic, findFloat, findConvert, findWarp, findMemory,
-        findAsync, findBulk, findMatrix, findTensorMemory, findSync})
+  for (auto family : {findInteger, findLogic, findFloat, findConvert, findWarp,
+                      findMemory, findTexture, findAsync, findBulk, findMatrix,
+                      findTensorMemory, findSync})
     if (LiftFn fn = family(opcode))
       return fn;
   return nullptr;
