@@ -136,8 +136,7 @@ void DataFlow::addWrite(Node &node, uint32_t access) {
     scratchWritten.push_back(getWhole(slot));
 }
 
-/// The class of a matrix instruction.
-static ProductClass classOf(kern::MatrixFamily family) {
+ProductClass analysis::getProductClass(kern::MatrixFamily family) {
   switch (family) {
   case kern::MatrixFamily::Wmma:
     return ProductClass::Wmma;
@@ -163,7 +162,7 @@ void DataFlow::push(Node node, const Operands &operands) {
 void DataFlow::compileProduct(Node node, Operands operands) {
   auto product = cast<kern::MatrixProductOpInterface>(index.getOp(node.op));
   node.code = Code::Product;
-  node.product = classOf(product.getMatrixFamily());
+  node.product = getProductClass(product.getMatrixFamily());
   auto allZero = [&](ValueRange range, kern::ElementType type) {
     return !range.empty() && llvm::all_of(range, [&](Value v) {
       return constants.isFloatZero(index.getId(v), type);

@@ -280,6 +280,84 @@ struct TestSharedObjects : KernelTestPass<TestSharedObjects> {
           << "not placed";
   }
 };
+
+struct TestWarpRoles : KernelTestPass<TestWarpRoles> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestWarpRoles)
+  StringRef getArgument() const final { return "test-warp-roles"; }
+  StringRef getDescription() const final {
+    return "print the warps that run barriers and memory accesses, roles and "
+           "hand-overs";
+  }
+  static std::string describe(WarpSet warps) {
+    std::string text;
+    for (unsigned warp = 0; warp < 32; ++warp)
+      if (warps >> warp & 1)
+        text += " " + std::to_string(warp);
+    return text.empty() ? " none" : text;
+  }
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    WarpRoles &roles = kernel.getRoles();
+    for (OpId op = 0; op < index.getNumOps(); ++op)
+      if (isa<kern::MemoryAccessOpInterface, kern::BarrierOpInterface,
+              kern::MatrixProductOpInterface, kern::SetMaxRegistersOp>(
+              index.getOp(op)))
+        index.getOp(op)->emitRemark()
+            << "warps" << describe(roles.getWarps(op));
+    if (!roles.isKnown())
+      kernel.getFunc().emitRemark("roles not known");
+    for (auto [number, role] : llvm::enumerate(roles.getRoles())) {
+      InFlightDiagnostic remark = kernel.getFunc().emitRemark();
+      remark << "role " << number << " " << getDutyName(role.duty) << " warps"
+             << describe(role.warps) << " loops";
+      for (uint32_t loop : role.loops)
+        remark << " " << kernel.getLoops().getLoop(loop).id;
+    }
+    for (const HandOver &over : roles.getHandOvers())
+      index.getOp(over.arrive)->emitRemark()
+          << "hands over from role " << over.from << " to role " << over.to
+          << (over.possible ? " perhaps" : "");
+  }
+};
+
+struct TestAppliedOperations : KernelTestPass<TestAppliedOperations> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestAppliedOperations)
+  StringRef getArgument() const final { return "test-applied-operations"; }
+  StringRef getDescription() const final {
+    return "print what is done to data before and behind the main products";
+  }
+  static std::string describe(uint8_t kinds) {
+    static constexpr const char *names[] = {" operand", " scale", " nonlinear",
+                                            " widening"};
+    std::string text;
+    for (unsigned i = 0; i < 4; ++i)
+      if (kinds >> i & 1)
+        text += names[i];
+    return text.empty() ? " nothing" : text;
+  }
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    const AppliedOperations &applied = kernel.getApplied();
+    if (!applied.isKnown()) {
+      kernel.getFunc().emitRemark("not known");
+      return;
+    }
+    for (OpId op : applied.getProducts()) {
+      AppliedWay way = applied.getPrologue(op);
+      index.getOp(op)->emitRemark() << "before: must" << describe(way.must)
+                                    << ", may" << describe(way.may);
+    }
+    for (const OutputStore &store : kernel.getProvenance().getOutputStores()) {
+      AppliedWay way = applied.getEpilogue(store.op);
+      if (way.on)
+        index.getOp(store.op)->emitRemark()
+            << "after: must" << describe(way.must) << ", may"
+            << describe(way.may);
+      else
+        index.getOp(store.op)->emitRemark("after: no product");
+    }
+  }
+};
 } // namespace
 
 void analysis::registerTestPasses() {
@@ -293,4 +371,6 @@ void analysis::registerTestPasses() {
   PassRegistration<TestMainRegion>();
   PassRegistration<TestLaneForms>();
   PassRegistration<TestSharedObjects>();
+  PassRegistration<TestAppliedOperations>();
+  PassRegistration<TestWarpRoles>();
 }

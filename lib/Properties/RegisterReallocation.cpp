@@ -25,66 +25,41 @@ static Relation relate(Detector &detector, OpId a, OpId b) {
   const KernelIndex &index = detector.getIndex();
   KernelContext &kernel = detector.getKernel();
   const Dominance &dominance = kernel.getDominance();
+  WarpRoles &roles = kernel.getRoles();
+  if ((roles.getWarps(a) & roles.getWarps(b)) == 0)
+    return Relation::Roles;
   BlockId x = index.getBlockOf(a), y = index.getBlockOf(b);
-  auto choosesWarps = [&](ValueId condition) {
-    return kernel.getUniformity().get(condition) == Agreement::Warp;
-  };
+  ValueId guard = index.getGuard(a);
   // The same place under opposite guards.
-  if (x == y) {
-    ValueId guard = index.getGuard(a);
-    if (guard == kNone || guard != index.getGuard(b) ||
-        index.isGuardNegated(a) == index.isGuardNegated(b))
-      return Relation::Sequence;
-    return choosesWarps(guard) ? Relation::Roles : Relation::NotByWarp;
-  }
-  if (dominance.reaches(x, y) || dominance.reaches(y, x))
-    return Relation::Sequence;
-  BlockId common = dominance.getCommonDominator(x, y);
-  if (common == kNone)
-    return Relation::Sequence;
-  // Any condition between the fork and the two that tells warps apart will do:
-  // roles may be told apart in several steps.
-  auto toldApart = [&](BlockId block) {
-    auto test = [&](BlockId at) {
-      mlir::Operation *end = index.getOp(index.getTerminator(at));
-      if (auto branch = llvm::dyn_cast<kern::CondBranchOp>(end))
-        return choosesWarps(index.getId(branch.getCondition()));
-      if (auto table = llvm::dyn_cast<kern::SwitchOp>(end))
-        return choosesWarps(index.getId(table.getIndex()));
-      return false;
-    };
-    return test(block);
-  };
-  return toldApart(common) ? Relation::Roles : Relation::NotByWarp;
+  if (x == y)
+    return guard != kNone && guard == index.getGuard(b) &&
+                   index.isGuardNegated(a) != index.isGuardNegated(b)
+               ? Relation::NotByWarp
+               : Relation::Sequence;
+  return dominance.reaches(x, y) || dominance.reaches(y, x)
+             ? Relation::Sequence
+             : Relation::NotByWarp;
 }
 
-/// Whether the warps that run `op` do something of their own afterwards: touch
-/// memory, arrive or wait, or multiply where only they get to.
+/// Whether the warps that run `op` do something of their own: touch memory,
+/// arrive or wait, or multiply where only they get to.
 static bool hasRole(Detector &detector, OpId op) {
   const KernelIndex &index = detector.getIndex();
-  const Dominance &dominance = detector.getKernel().getDominance();
-  BlockId block = index.getBlockOf(op);
-  ValueId guard = index.getGuard(op);
-  for (BlockId inside : dominance.getOrder()) {
-    if (!dominance.dominates(block, inside))
+  WarpRoles &roles = detector.getKernel().getRoles();
+  WarpSet own = roles.getWarps(op);
+  for (OpId id = 0; id < index.getNumOps(); ++id) {
+    WarpSet warps = roles.getWarps(id);
+    if (warps == 0 || (warps & ~own))
       continue;
-    auto [begin, end] = index.getOps(inside);
-    for (OpId id = inside == block ? op + 1 : begin; id < end; ++id) {
-      // Behind a guarded change only what has the same guard is its role's.
-      if (guard != kNone &&
-          (index.getGuard(id) != guard ||
-           index.isGuardNegated(id) != index.isGuardNegated(op)))
-        continue;
-      mlir::Operation *work = index.getOp(id);
-      bool isParameter = false;
-      if (auto load = llvm::dyn_cast<kern::LoadOp>(work))
-        isParameter = load.getSpace() == kern::Space::Param;
-      if (!isParameter && detector.getConstants().mayRun(id) &&
-          llvm::isa<kern::MemoryAccessOpInterface, kern::BarrierOpInterface,
-                    kern::MatrixProductOpInterface, kern::CallOp,
-                    kern::CallIndirectOp, kern::OpaqueOp>(work))
-        return true;
-    }
+    mlir::Operation *work = index.getOp(id);
+    bool isParameter = false;
+    if (auto load = llvm::dyn_cast<kern::LoadOp>(work))
+      isParameter = load.getSpace() == kern::Space::Param;
+    if (!isParameter &&
+        llvm::isa<kern::MemoryAccessOpInterface, kern::BarrierOpInterface,
+                  kern::MatrixProductOpInterface, kern::CallOp,
+                  kern::CallIndirectOp, kern::OpaqueOp>(work))
+      return true;
   }
   return false;
 }

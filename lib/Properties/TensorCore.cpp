@@ -16,20 +16,6 @@ struct Description {
 };
 } // namespace
 
-static ProductClass classOf(kern::MatrixFamily family) {
-  switch (family) {
-  case kern::MatrixFamily::Wmma:
-    return ProductClass::Wmma;
-  case kern::MatrixFamily::MmaSync:
-    return ProductClass::MmaSync;
-  case kern::MatrixFamily::Wgmma:
-    return ProductClass::Wgmma;
-  case kern::MatrixFamily::Tcgen05:
-    return ProductClass::Tcgen05;
-  }
-  return ProductClass::MmaSync;
-}
-
 /// Element type of A or B by its code in the instruction descriptor (PTX ISA,
 /// tcgen05 "Instruction descriptor": bits 7-9 and 10-12).
 static std::string decodeInput(llvm::StringRef kind, unsigned code) {
@@ -109,7 +95,7 @@ static void decodeTensorMemory(Detector &detector, kern::TmemMmaOp op,
 static void detect(Detector &detector) {
   detector.forEach<kern::MatrixProductOpInterface>(
       [&](OpId id, kern::MatrixProductOpInterface op) {
-        ProductClass product = classOf(op.getMatrixFamily());
+        ProductClass product = getProductClass(op.getMatrixFamily());
         const Provenance &provenance = detector.getProvenance();
         Judgement judgement =
             detector.judgeRuns(id)

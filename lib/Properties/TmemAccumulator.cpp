@@ -31,6 +31,41 @@ static std::optional<int64_t> getColumns(Detector &detector, OpId op) {
   return std::nullopt;
 }
 
+/// How many accumulators the products `ops` use in turn: the values of the ring
+/// index in their addresses. Nothing when addresses differ in another way, or
+/// cannot be followed.
+static std::optional<int64_t> getStages(Detector &detector,
+                                        llvm::ArrayRef<OpId> ops) {
+  LaneForms &forms = detector.getKernel().getLaneForms();
+  const KernelIndex &index = detector.getIndex();
+  std::optional<int64_t> stages;
+  std::optional<int64_t> place;
+  for (OpId id : ops) {
+    auto op = llvm::cast<kern::TmemMmaOp>(index.getOp(id));
+    if (op.getAcc().empty())
+      return std::nullopt;
+    const LaneForm &form = forms.get(index.getId(op.getAcc()[0]));
+    if (!form.known || !form.rest.isSame())
+      return std::nullopt;
+    int64_t here = 1;
+    for (const auto &[symbol, factor] : form.terms) {
+      const LaneSymbol &what = forms.getSymbol(symbol);
+      if (what.kind == LaneSymbolKind::Base)
+        continue;
+      if (what.kind != LaneSymbolKind::Ring || here != 1)
+        return std::nullopt;
+      here = what.values.size();
+    }
+    // Accumulators at two constant places may be used in turn or together.
+    if ((stages && *stages != here) ||
+        (place && here == 1 && *place != form.rest.getSame()))
+      return std::nullopt;
+    stages = here;
+    place = form.rest.getSame();
+  }
+  return stages;
+}
+
 namespace {
 /// What the kernel does with its tensor memory beside multiplying.
 struct TensorMemoryUse {
@@ -103,6 +138,14 @@ static Judgement judgeLife(Detector &detector, llvm::ArrayRef<RootId> roots,
 
 static void detect(Detector &detector) {
   std::optional<TensorMemoryUse> use;
+  std::optional<int64_t> stages;
+  llvm::SmallVector<OpId, 8> products;
+  detector.forEach<kern::TmemMmaOp>([&](OpId id, kern::TmemMmaOp) {
+    if (detector.getConstants().mayRun(id))
+      products.push_back(id);
+  });
+  if (!products.empty())
+    stages = getStages(detector, products);
   detector.forEach<kern::TmemMmaOp>([&](OpId id, kern::TmemMmaOp op) {
     if (!use)
       use = findUse(detector);
@@ -143,6 +186,8 @@ static void detect(Detector &detector) {
     }
     if (columns)
       attributes["columns"] = *columns;
+    if (stages)
+      attributes["stages"] = *stages;
     detector.conclude(judgement, std::move(attributes), id);
   });
 }

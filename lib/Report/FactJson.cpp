@@ -85,6 +85,20 @@ static json::Value toJson(const Fact &fact) {
   return object;
 }
 
+static json::Value toJson(const LaunchClaim &claim) {
+  json::Object object;
+  object.append("property", claim.property);
+  object.append("attributes", toJson(claim.attributes));
+  json::Object terms;
+  for (const auto &[name, text] : claim.terms)
+    terms.append(name, text);
+  object.append("terms", std::move(terms));
+  object.append("loop",
+                claim.loop ? json::Value(*claim.loop) : json::Value(nullptr));
+  object.append("where", report::toJson(claim.where));
+  return object;
+}
+
 void d2k::report::addFactSet(const FactSet &facts, json::Object &object) {
   json::Array list;
   for (const Fact &fact : facts.facts)
@@ -146,6 +160,12 @@ json::Value d2k::report::toJson(const KernelFacts &kernel) {
   }
   memory.append("parameters", std::move(uses));
   object.append("global_memory", std::move(memory));
+  if (!kernel.launchClaims.empty()) {
+    json::Array claims;
+    for (const LaunchClaim &claim : kernel.launchClaims)
+      claims.push_back(::toJson(claim));
+    object.append("launch_claims", std::move(claims));
+  }
   json::Array loops;
   for (const KernelLoop &loop : kernel.loops) {
     json::Object entry;

@@ -86,6 +86,7 @@ private:
                               const std::string &property);
   Fact readFact(const json::Cursor &cursor);
   KernelLoop readLoop(const json::Cursor &cursor);
+  LaunchClaim readClaim(const json::Cursor &cursor);
 
   const PropertyCatalog &catalog;
 };
@@ -177,6 +178,22 @@ KernelLoop Reader::readLoop(const json::Cursor &cursor) {
   return loop;
 }
 
+LaunchClaim Reader::readClaim(const json::Cursor &cursor) {
+  LaunchClaim claim;
+  claim.property = text(cursor, "property");
+  claim.attributes = readAttributes(cursor, claim.property);
+  if (Result<json::Cursor> terms = cursor.get("terms"))
+    for (const auto &[name, value] : take(terms->asObject()))
+      claim.terms[name] = take(value.asString());
+  else
+    take<int>(forwardFailure(std::move(terms)));
+  if (std::optional<json::Cursor> loop = cursor.find("loop");
+      loop && !loop->getValue().isNull())
+    claim.loop = take(loop->asString());
+  claim.where = readPlaces(cursor);
+  return claim;
+}
+
 KernelFacts Reader::readKernel(const json::Cursor &cursor) {
   KernelFacts kernel;
   kernel.name = text(cursor, "name");
@@ -201,6 +218,9 @@ KernelFacts Reader::readKernel(const json::Cursor &cursor) {
            take(entry.getInteger("offset")), take(entry.getBoolean("reads")),
            take(entry.getBoolean("writes")), count(entry, "stored_bytes")});
   }
+  if (cursor.find("launch_claims"))
+    for (const json::Cursor &claim : list(cursor, "launch_claims"))
+      kernel.launchClaims.push_back(readClaim(claim));
   for (const json::Cursor &loop : list(cursor, "loops"))
     kernel.loops.push_back(readLoop(loop));
   for (const json::Cursor &fact : list(cursor, "facts"))

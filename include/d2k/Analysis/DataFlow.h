@@ -33,6 +33,9 @@ namespace d2k::analysis {
 /// assertions, the device heap.
 bool isHarmlessCall(kern::CallOp call);
 
+/// The class of a matrix instruction.
+ProductClass getProductClass(kern::MatrixFamily family);
+
 /// Number of a memory cell.
 using CellId = uint32_t;
 

@@ -6,12 +6,14 @@
 #ifndef D2K_ANALYSIS_KERNELCONTEXT_H
 #define D2K_ANALYSIS_KERNELCONTEXT_H
 
+#include "d2k/Analysis/AppliedOperations.h"
 #include "d2k/Analysis/LinearForms.h"
 #include "d2k/Analysis/LoopNest.h"
 #include "d2k/Analysis/MainRegion.h"
 #include "d2k/Analysis/Provenance.h"
 #include "d2k/Analysis/Residue.h"
 #include "d2k/Analysis/Uniformity.h"
+#include "d2k/Analysis/WarpRoles.h"
 
 #include <memory>
 
@@ -67,6 +69,19 @@ public:
     return make(mainRegion, getIndex(), getConstants(), getDominance(),
                 getLoops(), getMemory(), getProvenance());
   }
+  const AppliedOperations &getApplied() {
+    return make(applied, getIndex(), getConstants(), getDominance(), getLoops(),
+                getMemory(), getSharedObjects(), getFlow(), getProvenance(),
+                getMainRegion());
+  }
+  /// Not const: conditions are worked out when they are asked for.
+  WarpRoles &getRoles() {
+    if (!roles)
+      roles = std::make_unique<WarpRoles>(
+          getIndex(), getConstants(), getDominance(), getLoops(), getMemory(),
+          getProvenance(), getMainRegion(), getLaneForms(), getSharedObjects());
+    return *roles;
+  }
 
 private:
   template <typename T, typename... Args>
@@ -91,6 +106,8 @@ private:
   std::unique_ptr<LaneForms> laneForms;
   std::unique_ptr<SharedObjects> sharedObjects;
   std::unique_ptr<MainRegion> mainRegion;
+  std::unique_ptr<AppliedOperations> applied;
+  std::unique_ptr<WarpRoles> roles;
 };
 
 } // namespace d2k::analysis

@@ -264,22 +264,38 @@ struct ParameterUse {
   std::optional<int64_t> storedBytes = std::nullopt;
 };
 
+/// A fact that the code of a kernel shows but for what its launch decides: the
+/// host code settles it. Until then the property has an Undecided entry.
+struct LaunchClaim {
+  std::string property;
+  AttributeMap attributes;
+  /// Quantities of the launch on which the claim rests, by the names that the
+  /// property uses, as texts of LaunchExpression.h.
+  std::map<std::string, std::string> terms;
+  /// The loop that holds it, as in Fact.
+  std::optional<std::string> loop;
+  std::vector<SourceLocation> where;
+};
+
 /// Everything known about one kernel.
 struct KernelFacts : FactSet {
   /// Mangled name: the identity across tiers of one input.
   std::string name;
   /// Demangled signature, or `name` when it does not demangle.
   std::string demangled;
-  /// Whether it is on the path to an output: the entry function launches it, and
-  /// something of what it writes ends in an output. Unknown when no host code
-  /// was followed (then every kernel counts as launched), when a launch stands
-  /// under a condition that cannot be evaluated, or when it may be overwritten
-  /// (then it counts as possible); Analysis::hostAnalysed tells the first apart.
+  /// Whether it is on the path to an output: the entry function launches it,
+  /// and something of what it writes ends in an output. Unknown when no host
+  /// code was followed (then every kernel counts as launched), when a launch
+  /// stands under a condition that cannot be evaluated, or when it may be
+  /// overwritten (then it counts as possible); Analysis::hostAnalysed tells the
+  /// first apart.
   Tristate reachable = Tristate::Unknown;
   /// Why it is not, or perhaps not: "no path from d2k_gemm_bf16() launches it".
   std::string notLaunchedBecause;
   /// How it uses the memory that its parameters point to, ascending.
   std::vector<ParameterUse> parameterUses;
+  /// Claims about the kernel that its launches settle.
+  std::vector<LaunchClaim> launchClaims;
   /// It also reads or writes memory through addresses whose origin is not
   /// known.
   bool readsUnknown = false, writesUnknown = false;

@@ -274,6 +274,11 @@ void Detector::addUndecided(std::string sentence, std::string wouldDecide,
   found.undecided.push_back(std::move(entry));
 }
 
+void Detector::addLaunchClaim(LaunchClaim claim, llvm::ArrayRef<OpId> where) {
+  claim.where = getPlaces(where);
+  launchClaims.push_back(std::move(claim));
+}
+
 void Detector::conclude(const Judgement &judgement, AttributeMap attributes,
                         OpId op) {
   if (judgement.isProved())
@@ -282,7 +287,7 @@ void Detector::conclude(const Judgement &judgement, AttributeMap attributes,
     add(judgement, op);
 }
 
-void Detector::finish(llvm::StringRef property, FactSet &into) {
+void Detector::finish(llvm::StringRef property, KernelFacts &into) {
   for (const Claim &claim : claims) {
     OpId other = findOtherWay(claim);
     // What runs whatever the branches do is on no side of any.
@@ -349,5 +354,11 @@ void Detector::finish(llvm::StringRef property, FactSet &into) {
     entry.property = property.str();
     into.undecided.push_back(std::move(entry));
   }
+  for (LaunchClaim &claim : launchClaims) {
+    addSnippets(claim.where);
+    claim.property = property.str();
+    into.launchClaims.push_back(std::move(claim));
+  }
+  launchClaims.clear();
   found = {};
 }

@@ -104,6 +104,10 @@ public:
   /// later, and how far it reaches.
   Judgement judgeCopied(uint32_t access);
 
+  /// Whether control can go from `from` to `to` without starting the innermost
+  /// loop around both anew: in one pass, `to` runs after `from`.
+  bool runsAfter(OpId from, OpId to);
+
   //===--- Findings -------------------------------------------------------===//
 
   /// A fact at `op`, in its loop.
@@ -127,6 +131,10 @@ public:
   /// it and another way (see LaunchForks.h); else `add`.
   void conclude(const Judgement &judgement, AttributeMap attributes, OpId op);
 
+  /// A claim that the launch settles, at `where`. It comes beside an undecided
+  /// claim, which stays when no host code is known.
+  void addLaunchClaim(LaunchClaim claim, llvm::ArrayRef<OpId> where);
+
   /// "gemm.cu:58", or "PTX line 120" without line information.
   std::string describe(OpId op);
   /// "gemm.cu:58, :61 and 3 more".
@@ -135,7 +143,7 @@ public:
   SourceLocation getPlace(OpId op);
 
   /// Moves the findings under the name of `property` into `into`.
-  void finish(llvm::StringRef property, FactSet &into);
+  void finish(llvm::StringRef property, KernelFacts &into);
 
 private:
   struct Group {
@@ -169,6 +177,7 @@ private:
   const SnippetProvider &snippets;
   FactSet found;
   std::vector<Claim> claims;
+  std::vector<LaunchClaim> launchClaims;
   std::optional<LaunchForks> forks;
   /// By fork, side and attributes: the other side makes the same claim.
   std::map<std::tuple<size_t, unsigned, AttributeMap>, bool> sameElsewhere;

@@ -44,9 +44,7 @@ static std::string nameOf(unsigned classes) {
   return text;
 }
 
-/// Whether control can go from `from` to `to` without starting the innermost
-/// loop around both anew: in one pass, `to` runs after `from`.
-static bool runsAfter(KernelContext &kernel, OpId from, OpId to) {
+bool Detector::runsAfter(OpId from, OpId to) {
   const KernelIndex &index = kernel.getIndex();
   const LoopNest &loops = kernel.getLoops();
   const Dominance &dominance = kernel.getDominance();
@@ -182,7 +180,7 @@ Judgement Detector::judgeSoleWay(ProductClass product) {
                         });
         if (!sameRoot || over.access.atomic ||
             areDisjoint(*this, written, over) ||
-            !runsAfter(kernel, first.op, second.op))
+            !runsAfter(first.op, second.op))
           continue;
         bool certain = written.access.address == over.access.address &&
                        written.access.address &&

@@ -69,6 +69,13 @@ KernelFacts makeKernel() {
   kernel.facts = {fact};
   kernel.nearMisses = {{"copy", "drains", {place}}};
   kernel.undecided = {{"copy", "a call", "more", {"w2"}, {}}};
+  LaunchClaim claim;
+  claim.property = "copy";
+  claim.attributes = {{"bytes", int64_t(8)}};
+  claim.terms = {{"more", "lt 1 grid.x"}};
+  claim.loop = "L0";
+  claim.where = {place};
+  kernel.launchClaims = {claim};
   return kernel;
 }
 
@@ -85,6 +92,9 @@ TEST(ReadFacts, RoundTrip) {
   EXPECT_EQ(read->facts[0].attributes, kernel.facts[0].attributes);
   EXPECT_EQ(read->facts[0].where, kernel.facts[0].where);
   EXPECT_EQ(read->reachableUnder, kernel.reachableUnder);
+  ASSERT_EQ(read->launchClaims.size(), 1u);
+  EXPECT_EQ(read->launchClaims[0].terms, kernel.launchClaims[0].terms);
+  EXPECT_EQ(read->launchClaims[0].loop, kernel.launchClaims[0].loop);
   EXPECT_EQ(read->completeTiers, kernel.completeTiers);
 }
 
