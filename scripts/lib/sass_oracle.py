@@ -15,6 +15,7 @@
 #   - R254: nvdisasm 13.2 refuses kernels for sm_100a and later that have all 255
 #     registers, so that it gets a copy of the file that says 254;
 #   - the fourth component that a texture gives, from sm_100 on;
+#   - some code that nothing reaches;
 #   - padding: a branch to itself that nothing reaches, and NOPs, at the end of
 #     a section.
 #
@@ -153,6 +154,26 @@ def removePadding(registers, blocks):
             del spans[end, end]
 
 
+def removeUnreached(theirs, graph, registers, blocks):
+    """Takes blocks that nothing leads to out of what we read, where nvdisasm has
+    left them out: of its life ranges, and of its graph."""
+    offsets = {}
+    for function, offset in registers:
+        offsets.setdefault(function, []).append(offset)
+    for function, spans in blocks.items():
+        reached = {0}.union(*spans.values())
+        for first, last in list(spans):
+            if first in reached:
+                continue
+            if (first, last) not in graph.get(function, {}):
+                del spans[first, last]
+            places = [(function, offset) for offset in offsets.get(function, ())
+                      if first <= offset <= last]
+            if not any(place in theirs for place in places):
+                for place in places:
+                    del registers[place]
+
+
 def compareRegisters(theirs, ours):
     """Number of instructions compared, and the differences in words."""
     compared, differences = 0, []
@@ -257,8 +278,9 @@ def compare(translate, nvdisasm, cubin):
     blocks = readBlocks(run([translate, "--quiet", "--sass-blocks", cubin]))
     removePadding(ours, blocks)
     theirs = readLifeRanges(printLifeRanges(nvdisasm, cubin))
-    instructions, differences = compareRegisters(theirs, ours)
     graph = readGraph(run([nvdisasm, "-bbcfg", "-poff", cubin]), set(blocks))
+    removeUnreached(theirs, graph, ours, blocks)
+    instructions, differences = compareRegisters(theirs, ours)
     number, more = compareBlocks(graph, blocks)
     return instructions, number, differences + more
 

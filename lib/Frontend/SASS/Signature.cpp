@@ -272,6 +272,10 @@ static unsigned getMatrixWidth(const Instruction &instruction, unsigned item,
     sumBits = mnemonic.has("F32") ? 32 : 16;
     break;
   }
+  // Behind C are the metadata of a sparse A, or with scale factors a pair of
+  // the metadata and the scale factors of A, or the latter alone.
+  if (item == 4)
+    return mnemonic.has("SF") && mnemonic.has("SP") ? 2 : 1;
   // Of a sparse A only every second element is stored.
   unsigned stored = mnemonic.has("SP") && item == 1 ? 2 : 1;
   unsigned elements = item == 1   ? shape.m * shape.k / stored
@@ -406,13 +410,10 @@ static unsigned computeWidth(const Instruction &instruction, unsigned item) {
   case Opcode::IGMMA:
   case Opcode::QGMMA:
   case Opcode::BGMMA:
-    // Item 2 are the descriptors in shared memory: of B alone when A is in
-    // registers, else of both.
+    // Item 2 are the descriptors of A and B in shared memory; the registers of
+    // the first are named also when A is in registers.
     if (item == 2)
-      return instruction.operands.size() > 1 &&
-                     instruction.operands[1].kind == OperandKind::Register
-                 ? 2
-                 : 4;
+      return 4;
     return getMatrixWidth(instruction, item, 128);
   case Opcode::IMAD:
   case Opcode::UIMAD:
@@ -436,7 +437,8 @@ static unsigned computeWidth(const Instruction &instruction, unsigned item) {
     return has("STAT") && item == 0 ? 1 : getTensorMemoryWidth(mnemonic);
   case Opcode::SYNCS:
   case Opcode::SYNCSU:
-    return has("EXCH") || has("CAS") ? 2 : 1;
+    // An arrival returns the state of 64 bits.
+    return has("EXCH") || has("CAS") || (item == 1 && has("ARRIVE")) ? 2 : 1;
   case Opcode::UTMALDG:
     return 2 + getCoordinates(mnemonic);
   case Opcode::UTMASTG:
@@ -450,10 +452,8 @@ static unsigned computeWidth(const Instruction &instruction, unsigned item) {
     // there is followed by the mbarrier.
     if (item == 0)
       return 2;
-    if (item == 1)
-      return mnemonic.modifiers.size() > 1 && mnemonic.modifiers[1] == "G" ? 2
-                                                                           : 1;
-    return has("MULTICAST") ? 2 : 1;
+    return mnemonic.modifiers.size() > 1 && mnemonic.modifiers[1] == "G" ? 2
+                                                                         : 1;
   case Opcode::UTCHMMA:
   case Opcode::UTCIMMA:
   case Opcode::UTCQMMA:

@@ -260,7 +260,9 @@ static bool liftWarpProduct(FunctionLifter &lifter,
   }
   size_t before = inputs.size();
   for (const Operand &operand : llvm::drop_begin(instruction.operands, 4))
-    if (operand.isRegister() || operand.kind == OperandKind::Integer)
+    if (operand.isRegister() && operand.width > 1)
+      lifter.readGroup(operand, operand.width, inputs);
+    else if (operand.isRegister() || operand.kind == OperandKind::Integer)
       inputs.push_back(lifter.plain(operand));
   segments.push_back(static_cast<int32_t>(inputs.size() - before));
   SmallVector<Dest, 8> results;
@@ -308,16 +310,16 @@ static bool liftGroupProduct(FunctionLifter &lifter,
   SmallVector<Value, 32> inputs;
   SmallVector<int32_t, 4> segments;
   Register group = descriptors->address.uniform;
-  // Descriptors of A and of B, in this order.
+  // Descriptors of A and of B, in this order. When A is in registers, the first
+  // one has no meaning.
   if (a) {
     lifter.readGroup(*a, std::max<unsigned>(a->width, 1), inputs);
     segments.push_back(static_cast<int32_t>(inputs.size()));
   } else {
     inputs.push_back(lifter.readWide(group));
     segments.push_back(1);
-    group = group.getNext(2);
   }
-  inputs.push_back(lifter.readWide(group));
+  inputs.push_back(lifter.readWide(group.getNext(2)));
   segments.push_back(1);
   unsigned width = parts.target->width;
   lifter.readGroup(c->reg, width, inputs);
