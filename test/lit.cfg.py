@@ -116,6 +116,8 @@ if os.path.exists(fake):
     setting = " ".join("%s=%s" % pair for pair in variables.items())
     config.substitutions.append(("%fake-cuda", "env " + setting))
     config.available_features.add("fake-cuda")
+    if shutil.which("bwrap"):
+        config.available_features.add("bubblewrap")
     config.available_features.add("host-" + platform.machine())
 
 # %client-python has the packages of scripts/lib/requirements-clients.txt.

@@ -95,9 +95,9 @@ Result<CompileOutcome> Compiler::compile(const CompileRequest &request) const {
   Command command;
   command.argv = makeCommand(request);
   if (request.sandbox) {
-    std::vector<std::string> confined = {
-        worker, "exec", "--sandbox",
-        json::dump(request.sandbox->toJson(), /*pretty=*/false), "--"};
+    std::vector<std::string> confined =
+        makeConfinedCommand(worker, "exec", *request.sandbox);
+    confined.emplace_back("--");
     confined.insert(confined.end(), command.argv.begin(), command.argv.end());
     command.argv = std::move(confined);
     // The private /tmp of the sandbox, wherever the caller's is.

@@ -13,6 +13,8 @@ std::string_view runner::getVerdictName(Verdict verdict) {
   switch (verdict) {
   case Verdict::Correct:
     return "correct";
+  case Verdict::Unstable:
+    return "unstable";
   case Verdict::InvalidMeasurement:
     return "invalid_measurement";
   case Verdict::Quarantined:

@@ -64,7 +64,8 @@ std::string TextWriter::paintVerdict(Verdict verdict, size_t width) const {
   std::string name(getVerdictName(verdict));
   name.resize(std::max(width, name.size()), ' ');
   Style style = verdict == Verdict::Correct ? Style::Green
-                : verdict == Verdict::InvalidMeasurement ||
+                : verdict == Verdict::Unstable ||
+                        verdict == Verdict::InvalidMeasurement ||
                         verdict == Verdict::Quarantined
                     ? Style::Yellow
                     : Style::Red;

@@ -58,7 +58,8 @@ json::Value SandboxConfig::toJson() const {
                       {"temporary_bytes", int64_t(temporaryBytes)},
                       {"max_file_bytes", int64_t(maxFileBytes)},
                       {"max_descriptors", int64_t(maxDescriptors)},
-                      {"max_program_bytes", int64_t(maxProgramBytes)}};
+                      {"max_program_bytes", int64_t(maxProgramBytes)},
+                      {"outside_namespaces", makeStrings(outsideNamespaces)}};
 }
 
 Result<SandboxConfig> SandboxConfig::fromJson(const json::Cursor &cursor) {
@@ -70,6 +71,13 @@ Result<SandboxConfig> SandboxConfig::fromJson(const json::Cursor &cursor) {
     if (!strings)
       return forwardFailure(std::move(strings));
     *list = std::move(*strings);
+  }
+  if (cursor.find("outside_namespaces")) {
+    Result<std::vector<std::string>> outside =
+        getStrings(cursor, "outside_namespaces");
+    if (!outside)
+      return forwardFailure(std::move(outside));
+    config.outsideNamespaces = std::move(*outside);
   }
   Result<bool> devices = cursor.getBoolean("devices");
   if (!devices)
@@ -287,12 +295,27 @@ bool Root::bind(const std::string &path, uint64_t attributes) {
          failed("protect " + path);
 }
 
+const std::vector<std::string> &runner::getSystemPaths() {
+  static const std::vector<std::string> kPaths = {"/usr",
+                                                  "/bin",
+                                                  "/sbin",
+                                                  "/lib",
+                                                  "/lib32",
+                                                  "/lib64",
+                                                  "/libx32",
+                                                  "/opt",
+                                                  "/etc/ld.so.cache",
+                                                  "/etc/ld.so.conf",
+                                                  "/etc/ld.so.conf.d",
+                                                  "/etc/alternatives",
+                                                  "/etc/nvidia",
+                                                  "/sys"};
+  return kPaths;
+}
+
 bool Root::bindSystem() {
   constexpr uint64_t kLibraries = kReadOnly | kNoSetuid | kNoDevices;
-  for (const char *path :
-       {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt",
-        "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
-        "/etc/alternatives", "/etc/nvidia", "/sys"})
+  for (const std::string &path : getSystemPaths())
     if (!bind(path, kLibraries))
       return false;
   if (::mkdir("/new/proc", 0755) != 0)
@@ -399,7 +422,20 @@ static void dropPrivileges() {
   ::syscall(SYS_capset, &header, none);
 }
 
+static void setLimits(const SandboxConfig &config) {
+  setLimit(RLIMIT_CORE, 0);
+  setLimit(RLIMIT_FSIZE, config.maxFileBytes);
+  setLimit(RLIMIT_NOFILE, config.maxDescriptors);
+  dropPrivileges();
+  // Dropping privileges clears the wish to die with the parent.
+  dieWithParent();
+}
+
 Isolation runner::enterSandbox(const SandboxConfig &config) {
+  if (!config.outsideNamespaces.empty()) {
+    setLimits(config);
+    return compareNamespaces(config.outsideNamespaces);
+  }
   Isolation isolation;
   auto miss = [&](const std::string &wall) {
     isolation.missing.push_back(wall + ": " + std::strerror(errno));
@@ -450,12 +486,7 @@ Isolation runner::enterSandbox(const SandboxConfig &config) {
   if (isolation.mountNamespace || isolation.networkNamespace ||
       isolation.processNamespace)
     isolation.method = "namespaces";
-  setLimit(RLIMIT_CORE, 0);
-  setLimit(RLIMIT_FSIZE, config.maxFileBytes);
-  setLimit(RLIMIT_NOFILE, config.maxDescriptors);
-  dropPrivileges();
-  // Dropping privileges clears the wish to die with the parent.
-  dieWithParent();
+  setLimits(config);
   return isolation;
 }
 

@@ -397,6 +397,8 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer) {
 
 CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle,
                             unsigned) {
+  if (hasOption("no-ipc-open"))
+    return CUDA_ERROR_INVALID_CONTEXT;
   State &state = getState();
   std::lock_guard<std::mutex> lock(state.mutex);
   uint64_t bytes = 0;

@@ -9,6 +9,8 @@
 //   D2K_FAKE_CUDA_MEMORY  folder for exported memory (default /dev/shm)
 //   D2K_FAKE_CUDA         options, separated by commas:
 //     no-ipc      cuIpcGetMemHandle says that it is not supported
+//     no-ipc-open cuIpcOpenMemHandle fails, as it does in some containers
+//     throttled   NVML says that the GPU is too hot
 //     no-cupti    CUPTI refuses tracing for lack of permission
 //     devices=N   number of devices (default 1)
 //

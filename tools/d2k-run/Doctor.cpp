@@ -92,8 +92,8 @@ static std::vector<Finding> lookAround() {
 static runner::Isolation probeIsolation() {
   runner::Isolation isolation;
   d2k::Command command;
-  command.argv = {findSibling("d2k-worker"), "probe", "--sandbox",
-                  json::dump(runner::SandboxConfig().toJson(), false)};
+  command.argv = runner::makeConfinedCommand(findSibling("d2k-worker"), "probe",
+                                             runner::SandboxConfig());
   command.timeout = std::chrono::seconds(20);
   Result<CommandResult> ended = runCommand(command);
   if (!ended || !ended->succeeded()) {

@@ -19,7 +19,9 @@ namespace d2k::runner {
 
 enum class Verdict : uint8_t {
   Correct,
-  /// The times cannot be believed: clocks disagree, or the GPU throttled.
+  /// The GPU throttled for heat or power supply: measure again.
+  Unstable,
+  /// The times cannot be believed: clocks disagree.
   InvalidMeasurement,
   /// Faster than physics allows.
   Quarantined,
@@ -31,7 +33,7 @@ enum class Verdict : uint8_t {
   Exploit,
 };
 
-/// "correct", "incorrect", "compile_error", "crash", "timeout",
+/// "correct", "unstable", "incorrect", "compile_error", "crash", "timeout",
 /// "invalid_measurement", "quarantined", "exploit".
 std::string_view getVerdictName(Verdict verdict);
 

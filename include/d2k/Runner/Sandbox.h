@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace d2k::runner {
@@ -38,13 +39,17 @@ struct SandboxConfig {
   /// whose CUDA context reserves terabytes.
   uint64_t maxProgramBytes = uint64_t(32) << 30;
 
+  /// Not empty: bubblewrap has put up the walls, and these were the namespaces
+  /// outside (getNamespaceIds).
+  std::vector<std::string> outsideNamespaces;
+
   json::Value toJson() const;
   static Result<SandboxConfig> fromJson(const json::Cursor &cursor);
 };
 
 /// Which walls stand.
 struct Isolation {
-  /// "namespaces" or "none".
+  /// "namespaces", "bubblewrap" or "none".
   std::string method = "none";
   bool userNamespace = false;
   bool mountNamespace = false;
@@ -65,6 +70,28 @@ struct Isolation {
   json::Value toJson() const;
   static Result<Isolation> fromJson(const json::Cursor &cursor);
 };
+
+/// The command that runs `d2k-worker MODE --sandbox JSON`, to which the caller
+/// appends what else the mode needs. The process makes its own namespaces;
+/// where it cannot, and where D2K_SANDBOX is "bubblewrap", the command is one
+/// of bubblewrap, if that is installed.
+std::vector<std::string> makeConfinedCommand(const std::string &worker,
+                                             std::string_view mode,
+                                             SandboxConfig config);
+
+/// \p program, a bubblewrap, with all arguments up to the command.
+std::vector<std::string> makeBubblewrapArguments(const std::string &program,
+                                                 const SandboxConfig &config,
+                                                 const std::string &worker);
+
+/// The namespaces of this process, as "net:[4026531833]": user, mount, process,
+/// network, IPC.
+std::vector<std::string> getNamespaceIds();
+/// Which walls stand between here and \p outside.
+Isolation compareNamespaces(const std::vector<std::string> &outside);
+
+/// Folders and files of the system that a confined process can read.
+const std::vector<std::string> &getSystemPaths();
 
 /// Confines the calling process, which must have one thread. Afterwards it
 /// runs as a child of two supervisors that only wait: the first keeps the

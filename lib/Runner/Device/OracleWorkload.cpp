@@ -145,12 +145,14 @@ Result<CUdeviceptr> OracleWorkload::allocate(unsigned rank, uint64_t bytes) {
 Result<void> OracleWorkload::addBuffer(unsigned rank, unsigned set,
                                        std::string name, uint64_t bytes) {
   // Empty buffers have an address too.
-  Result<CUdeviceptr> base = allocate(
-      rank, kGuardBytes + alignUp(bytes, uint64_t(task::kBaseAlignment)) +
-                kGuardBytes);
+  uint64_t allocated = kGuardBytes +
+                       alignUp(bytes, uint64_t(task::kBaseAlignment)) +
+                       kGuardBytes;
+  Result<CUdeviceptr> base = allocate(rank, allocated);
   if (!base)
     return forwardFailure(std::move(base));
-  buffers.push_back({rank, set, std::move(name), *base, kGuardBytes, bytes});
+  buffers.push_back(
+      {rank, set, std::move(name), *base, kGuardBytes, bytes, allocated});
   return writeGuards(buffers.back());
 }
 

@@ -50,6 +50,8 @@ struct BufferInfo {
   CUdeviceptr base = 0;
   uint64_t offset = 0;
   uint64_t bytes = 0;
+  /// Of the allocation, with both guard zones.
+  uint64_t allocated = 0;
 
   CUdeviceptr getAddress() const { return base + offset; }
 };

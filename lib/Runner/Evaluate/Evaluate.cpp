@@ -104,7 +104,7 @@ private:
   std::optional<TemporaryDirectory> work;
   std::optional<Compiler> compiler;
   std::unique_ptr<Session> session;
-  std::string reference, baseline, baselineIdentity;
+  std::string reference, baseline, baselineIdentity, buffersText;
   Evaluation evaluation;
   std::chrono::steady_clock::time_point start =
       std::chrono::steady_clock::now();
@@ -304,6 +304,7 @@ Result<void> Evaluator::runWorkloads() {
     evaluation.workloads.push_back(std::move(*result));
   }
   evaluation.isolation = session->getIsolation();
+  buffersText = session->usesCopies() ? "copies" : "ipc";
   evaluation.conclude();
   return {};
 }
@@ -316,6 +317,7 @@ void Evaluator::describeEnvironment() {
                    {"nvcc_version", compiler ? compiler->getVersion() : ""},
                    {"kernel", std::string(system.release)},
                    {"baseline", baselineIdentity},
+                   {"buffers", buffersText},
                    {"gpu_seconds", options.gpuSeconds},
                    {"clock_tolerance", options.clockTolerance}};
   if (Result<int64_t> version = json::Cursor(evaluation.device, "device")

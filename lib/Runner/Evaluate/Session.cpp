@@ -80,6 +80,9 @@ static std::string getLibraryPath(const std::string &libraryFolder) {
   return path;
 }
 
+/// Buffers that are copied go through one file.
+static constexpr uint64_t kMostCopiedBytes = uint64_t(512) << 30;
+
 SandboxConfig Session::makeSandbox(Side side) const {
   SandboxConfig sandbox;
   sandbox.readOnly = splitPaths(getLibraryPath(libraryFolder).c_str());
@@ -89,6 +92,8 @@ SandboxConfig Session::makeSandbox(Side side) const {
       sandbox.readOnly.emplace_back(path);
   sandbox.writable = splitPaths(std::getenv("D2K_DEVICE_PATHS"));
   sandbox.writable.push_back(writableFolder);
+  if (copies)
+    sandbox.maxFileBytes = kMostCopiedBytes;
   for (const char *folder : {"tasks", "rubrics", "guidance"})
     sandbox.hidden.push_back(joinPath(options.dataRoot, folder));
   return sandbox;
@@ -275,6 +280,8 @@ Step<void> Session::startOracle() {
   if (!list || !list->getValue().getAsArray())
     return failHarness({FailureKind::Internal, "oracle: names no devices"});
   devices = *list->getValue().getAsArray();
+  probe = json::Cursor(*reply, "oracle").getString("probe").value_or("");
+  copies |= probe.empty();
   return {};
 }
 
@@ -283,8 +290,8 @@ Step<void> Session::startWorker(Side side) {
     return {};
   bool isTrusted = side == Side::Baseline;
   ChildConfig config;
-  config.argv = {options.worker, "worker", "--sandbox",
-                 json::dump(makeSandbox(side).toJson(), /*pretty=*/false)};
+  config.argv =
+      makeConfinedCommand(options.worker, "worker", makeSandbox(side));
   config.environment = makeWorkerEnvironment();
   config.environment.emplace_back("LD_LIBRARY_PATH",
                                   getLibraryPath(libraryFolder));
@@ -317,6 +324,8 @@ Step<void> Session::startWorker(Side side) {
   tracingProblem = json::Cursor(hello.value, "worker")
                        .getString("tracing_problem")
                        .value_or("");
+  if (Step<void> tried = tryIpc(*child); !tried)
+    return tried;
   if (!isTrusted) {
     Step<void> confined = confine(*child);
     if (!confined)
@@ -332,6 +341,24 @@ Step<void> Session::startWorker(Side side) {
       loaded.error().verdict = Verdict::CompileError;
     return forwardTrouble(std::move(loaded));
   }
+  return {};
+}
+
+/// Asked before a library is loaded, so that the answer can be believed.
+Step<void> Session::tryIpc(Child &child) {
+  if (copies)
+    return {};
+  Reply reply = child.request("try_ipc", {{"handle", probe}}, 60s);
+  if (!reply.isOk()) {
+    Trouble trouble;
+    trouble.kind = Trouble::Kind::Lost;
+    trouble.failure = {FailureKind::Environment,
+                       "worker: the process " + child.getEnd().text +
+                           " before anything was loaded"};
+    return tl::unexpected<Trouble>(std::move(trouble));
+  }
+  copies =
+      !json::Cursor(reply.value, "worker").getBoolean("works").value_or(false);
   return {};
 }
 

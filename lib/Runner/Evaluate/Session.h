@@ -88,6 +88,11 @@ public:
                               const std::string &doing,
                               double *seconds = nullptr);
 
+  /// Whether memory is copied between the processes, because the machine cannot
+  /// share it; known once a worker was started.
+  bool usesCopies() const { return copies; }
+  const std::string &getWritableFolder() const { return writableFolder; }
+
   /// What took the oracle away, when it is gone: then its buffers are too, and
   /// what became of a worker says nothing about the submission.
   std::optional<Trouble> findLostOracle();
@@ -108,6 +113,7 @@ private:
   void note(std::string_view process, std::string_view operation,
             double seconds);
   Step<void> confine(Child &child);
+  Step<void> tryIpc(Child &child);
   Trouble explainEnd(Side side, const std::string &doing);
   SandboxConfig makeSandbox(Side side) const;
 
@@ -117,6 +123,9 @@ private:
   std::unique_ptr<Child> workers[2];
   Library libraries[2];
   json::Array devices;
+  /// Of memory that a worker tries to open; empty when there is none.
+  std::string probe;
+  bool copies = false;
   Isolation isolation;
   std::string tracingProblem;
   std::map<std::string, RequestTime> requests;

@@ -6,10 +6,12 @@
 
 #include "Evaluate/WorkloadRun.h"
 
+#include "d2k/Support/Files.h"
 #include "d2k/Task/Arguments.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -87,12 +89,23 @@ Step<void> WorkloadRun::open() {
   json::Cursor device(session.getDevices().front(), "oracle");
   sets = planSets(uint64_t(*bytes),
                   uint64_t(device.getInteger("l2_bytes").value_or(0)));
-  Step<json::Value> opened = session.askOracle("open",
-                                               {{"task", taskPath},
-                                                {"workload", workload.id},
-                                                {"reference", reference},
-                                                {"sets", int64_t(sets)}},
-                                               kOracleTimeout);
+  // Tells whether memory can be shared.
+  if (Step<void> done = session.startWorker(Side::Submission); !done)
+    return done;
+  json::Object request{{"task", taskPath},
+                       {"workload", workload.id},
+                       {"reference", reference},
+                       {"sets", int64_t(sets)}};
+  exchange.clear();
+  if (session.usesCopies()) {
+    exchange =
+        joinPath(session.getWritableFolder(), "exchange-" + makeRandomId());
+    request.set("exchange", exchange);
+    result.notes.emplace_back(
+        "CUDA IPC is missing here: memory was copied between the processes");
+  }
+  Step<json::Value> opened =
+      session.askOracle("open", std::move(request), kOracleTimeout);
   if (!opened)
     return forwardTrouble(std::move(opened));
   Result<json::Cursor> list = json::Cursor(*opened, "oracle").get("buffers");
@@ -146,13 +159,20 @@ Step<void> WorkloadRun::openWorker(Side side) {
   Result<std::string> own = makeWorkerTask(taskPath, workload.id);
   if (!own)
     return failHarness(std::move(own.error()));
+  json::Object request{{"task", *own},
+                       {"workload", workload.id},
+                       {"buffers", selectBuffers(buffers, side)},
+                       {"sets", int64_t(sets)}};
+  if (!exchange.empty()) {
+    std::vector<unsigned> all(sets);
+    std::iota(all.begin(), all.end(), 0);
+    if (Step<void> done = exportSets(all); !done)
+      return done;
+    request.set("exchange", exchange);
+  }
   Step<json::Value> opened =
-      session.askWorker(side, "open",
-                        {{"task", *own},
-                         {"workload", workload.id},
-                         {"buffers", selectBuffers(buffers, side)},
-                         {"sets", int64_t(sets)}},
-                        kOracleTimeout, "the opening of " + workload.id);
+      session.askWorker(side, "open", std::move(request), kOracleTimeout,
+                        "the opening of " + workload.id);
   if (!opened)
     return forwardTrouble(std::move(opened));
   return {};
@@ -170,6 +190,56 @@ Step<void> WorkloadRun::prepare(const std::vector<unsigned> &which,
       session.askOracle("prepare", std::move(arguments), kOracleTimeout);
   if (!done)
     return forwardTrouble(std::move(done));
+  return exchange.empty() ? Step<void>() : exportSets(which);
+}
+
+static json::Object makeSets(const std::vector<unsigned> &sets) {
+  json::Array list;
+  for (unsigned set : sets)
+    list.emplace_back(int64_t(set));
+  return json::Object{{"sets", std::move(list)}};
+}
+
+Step<void> WorkloadRun::exportSets(const std::vector<unsigned> &which) {
+  Step<json::Value> done =
+      session.askOracle("export", makeSets(which), kOracleTimeout);
+  if (!done)
+    return forwardTrouble(std::move(done));
+  return {};
+}
+
+Step<void> WorkloadRun::handOver(Side side,
+                                 const std::vector<unsigned> &which) {
+  if (exchange.empty())
+    return {};
+  Step<json::Value> done =
+      session.askWorker(side, "import", makeSets(which), kOracleTimeout,
+                        "the copying of buffers");
+  if (!done)
+    return forwardTrouble(std::move(done));
+  return {};
+}
+
+Step<void> WorkloadRun::handBack(Side side, unsigned set) {
+  if (exchange.empty())
+    return {};
+  Step<json::Value> done =
+      session.askWorker(side, "export", makeSets({set}), kOracleTimeout,
+                        "the copying of buffers");
+  if (done)
+    done = session.askOracle("import", makeSets({set}), kOracleTimeout);
+  if (!done)
+    return forwardTrouble(std::move(done));
+  return {};
+}
+
+Step<void> WorkloadRun::capture(Side side, unsigned set) {
+  if (Step<void> done = handBack(side, set); !done)
+    return done;
+  Step<json::Value> captured =
+      session.askOracle("capture", {{"set", int64_t(set)}}, kOracleTimeout);
+  if (!captured)
+    return forwardTrouble(std::move(captured));
   return {};
 }
 
@@ -190,9 +260,18 @@ Step<void> WorkloadRun::fill(unsigned set, const task::TrialSpec &trial,
     return forwardTrouble(std::move(filled));
   if (!task.hasPrepare())
     return {};
-  for (Side side : sides)
-    if (Step<void> done = prepareConstants(side, set); !done)
+  if (!exchange.empty())
+    if (Step<void> done = exportSets({set}); !done)
       return done;
+  for (Side side : sides) {
+    Step<void> done = handOver(side, {set});
+    if (done)
+      done = prepareConstants(side, set);
+    if (done)
+      done = handBack(side, set);
+    if (!done)
+      return done;
+  }
   Step<json::Value> sealed =
       session.askOracle("seal", {{"set", int64_t(set)}}, kOracleTimeout);
   if (!sealed)
@@ -240,6 +319,8 @@ Step<void> WorkloadRun::prepareConstants(Side side, unsigned set) {
 Step<void> WorkloadRun::callOnce(Side side, unsigned set,
                                  const std::string &trial) {
   std::string doing = "a call of " + workload.id + " (" + trial + ")";
+  if (Step<void> done = handOver(side, {set}); !done)
+    return done;
   Step<json::Value> reply = session.askWorker(
       side, "call", {{"set", int64_t(set)}}, options.callTimeout, doing);
   if (!reply)
@@ -322,10 +403,8 @@ Step<void> WorkloadRun::runTrial(const task::TrialSpec &trial, unsigned set,
       return done;
     if (Step<void> done = callOnce(Side::Submission, set, name); !done)
       return done;
-    Step<json::Value> captured =
-        session.askOracle("capture", {{"set", int64_t(set)}}, kOracleTimeout);
-    if (!captured)
-      return forwardTrouble(std::move(captured));
+    if (Step<void> done = capture(Side::Submission, set); !done)
+      return done;
     if (!twice)
       break;
     Step<json::Value> hash =
@@ -406,6 +485,8 @@ Step<json::Value> WorkloadRun::Source::ask(Side side, const char *operation,
     --ready;
   else if (Step<void> done = run.prepare(sets, /*perturb=*/true); !done)
     return forwardTrouble(std::move(done));
+  if (Step<void> done = run.handOver(side, sets); !done)
+    return forwardTrouble(std::move(done));
   return run.session.askWorker(side, operation,
                                {{"request", std::move(request)}},
                                run.options.callTimeout + 60s,
@@ -415,10 +496,8 @@ Step<json::Value> WorkloadRun::Source::ask(Side side, const char *operation,
 Step<void>
 WorkloadRun::Source::checkOutputs(const std::vector<unsigned> &sets) {
   unsigned set = sets[random() % sets.size()];
-  Step<json::Value> captured =
-      run.session.askOracle("capture", {{"set", int64_t(set)}}, kOracleTimeout);
-  if (!captured)
-    return forwardTrouble(std::move(captured));
+  if (Step<void> done = run.capture(Side::Submission, set); !done)
+    return done;
   ++run.result.timedChecks;
   return run.judge(set, /*isComplete=*/false, "timed call");
 }
@@ -543,10 +622,8 @@ Step<void> WorkloadRun::warmBaseline() {
     if (Step<void> done = callOnce(Side::Baseline, 0, "warm-up"); !done)
       return done;
   }
-  Step<json::Value> captured =
-      session.askOracle("capture", {{"set", 0}}, kOracleTimeout);
-  if (!captured)
-    return forwardTrouble(std::move(captured));
+  if (Step<void> done = capture(Side::Baseline, 0); !done)
+    return done;
   Step<json::Value> reply = session.askOracle(
       "judge", {{"set", 0}, {"sample", makeSeed()}}, kJudgeTimeout);
   if (!reply)
@@ -566,8 +643,9 @@ static Verdict getVerdict(TimingState state) {
     return Verdict::Correct;
   case TimingState::Quarantined:
     return Verdict::Quarantined;
-  case TimingState::Invalid:
   case TimingState::Unstable:
+    return Verdict::Unstable;
+  case TimingState::Invalid:
     break;
   }
   return Verdict::InvalidMeasurement;
@@ -609,7 +687,10 @@ Step<void> WorkloadRun::measure() {
 
 Step<void> WorkloadRun::profile() {
   report("counters");
-  if (Step<void> done = prepare({0}, /*perturb=*/true); !done)
+  Step<void> done = prepare({0}, /*perturb=*/true);
+  if (done)
+    done = handOver(Side::Submission, {0});
+  if (!done)
     return done;
   Step<json::Value> reply =
       session.askWorker(Side::Submission, "profile", {{"set", 0}}, 120s,

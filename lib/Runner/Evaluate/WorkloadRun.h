@@ -53,6 +53,13 @@ private:
   Step<void> measure();
   Step<void> profile();
   Step<void> prepare(const std::vector<unsigned> &sets, bool perturb);
+  /// Where memory is copied: what the oracle has goes to the worker of \p side,
+  /// and what the worker made of it back to the oracle.
+  Step<void> exportSets(const std::vector<unsigned> &sets);
+  Step<void> handOver(Side side, const std::vector<unsigned> &sets);
+  Step<void> handBack(Side side, unsigned set);
+  /// Copies the outputs of \p set away from \p side, to be judged.
+  Step<void> capture(Side side, unsigned set);
   Step<TimingConfig> makeTimingConfig() const;
   void report(const std::string &doing) const;
 
@@ -64,6 +71,8 @@ private:
   const task::Workload &workload;
   unsigned sets = 3;
   json::Array buffers;
+  /// The file through which memory is copied, or empty.
+  std::string exchange;
   WorkloadResult result;
   std::string baselineIdentity;
   double validateSeconds = 0, profileSeconds = 0;

@@ -6,11 +6,15 @@
 #include "Server/Server.h"
 
 #include "Device/OracleWorkload.h"
+#include "Server/Exchange.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace d2k;
 using namespace d2k::runner;
+
+static constexpr size_t kProbeBytes = 4096;
 
 namespace {
 
@@ -28,12 +32,17 @@ public:
   Result<json::Object> judge(const json::Cursor &request);
   Result<json::Object> hash(const json::Cursor &request);
   Result<json::Object> usage(const json::Cursor &request);
+  Result<json::Object> exportSets(const json::Cursor &request);
+  Result<json::Object> importSets(const json::Cursor &request);
+  Result<json::Object> ping(const json::Cursor &request);
 
 private:
   Result<unsigned> checkSet(int64_t set) const;
   /// The set that \p request names, of the workload that is open.
   Result<unsigned> getSet(const json::Cursor &request) const;
-  Result<json::Array> describeBuffers() const;
+  Result<json::Array> describeBuffers();
+  Result<std::string> makeHandle(unsigned rank, CUdeviceptr base);
+  Result<json::Object> copySets(const json::Cursor &request, bool isExport);
 
   const CudaDriver &driver;
   DeviceSet devices;
@@ -41,6 +50,11 @@ private:
   unsigned sets = 0;
   /// Of the workloads before this one.
   double preparedSeconds = 0;
+  /// Memory that a worker tries to open.
+  CUdeviceptr probe = 0;
+  /// Where buffers go when memory cannot be shared, and where in it each is.
+  std::unique_ptr<Exchange> exchange;
+  std::vector<uint64_t> positions;
   // After the task, to which it refers.
   std::unique_ptr<OracleWorkload> workload;
 };
@@ -60,29 +74,55 @@ Result<json::Object> OracleServer::hello(const json::Cursor &request) {
       return forwardFailure(std::move(description));
     list.emplace_back(std::move(*description));
   }
-  return json::Object{{"devices", std::move(list)}};
+  json::Object reply{{"devices", std::move(list)}};
+  // For a worker to try; without it there is none.
+  driver.cuCtxSetCurrent(devices.getRanks().front().context);
+  if (Result<void> done = driver.check(driver.cuMemAlloc(&probe, kProbeBytes),
+                                       "allocate device memory");
+      !done)
+    return forwardFailure(std::move(done));
+  if (Result<std::string> handle = makeHandle(0, probe))
+    reply.set("probe", *handle);
+  return reply;
 }
 
-Result<json::Array> OracleServer::describeBuffers() const {
+Result<json::Array> OracleServer::describeBuffers() {
   json::Array list;
+  uint64_t end = 0;
+  positions.clear();
   for (const BufferInfo &buffer : workload->getBuffers()) {
-    CUipcMemHandle handle = {};
-    driver.cuCtxSetCurrent(devices.getRanks()[buffer.rank].context);
-    if (Result<void> done =
-            driver.check(driver.cuIpcGetMemHandle(&handle, buffer.base),
-                         "share device memory with the worker (CUDA IPC)");
-        !done)
-      return forwardFailure(std::move(done));
-    list.emplace_back(json::Object{
+    json::Object description{
         {"rank", int64_t(buffer.rank)},
         // -1: all sets share it.
         {"set", buffer.set == kAllSets ? int64_t(-1) : int64_t(buffer.set)},
         {"tensor", buffer.tensor},
-        {"handle", toHex(handle.reserved, sizeof(handle.reserved))},
         {"offset", int64_t(buffer.offset)},
-        {"bytes", int64_t(buffer.bytes)}});
+        {"bytes", int64_t(buffer.bytes)}};
+    if (exchange) {
+      positions.push_back(end);
+      description.set("position", int64_t(end));
+      description.set("allocated", int64_t(buffer.allocated));
+      end += buffer.allocated;
+    } else {
+      Result<std::string> handle = makeHandle(buffer.rank, buffer.base);
+      if (!handle)
+        return forwardFailure(std::move(handle));
+      description.set("handle", *handle);
+    }
+    list.emplace_back(std::move(description));
   }
   return list;
+}
+
+Result<std::string> OracleServer::makeHandle(unsigned rank, CUdeviceptr base) {
+  CUipcMemHandle handle = {};
+  driver.cuCtxSetCurrent(devices.getRanks()[rank].context);
+  if (Result<void> done =
+          driver.check(driver.cuIpcGetMemHandle(&handle, base),
+                       "share device memory with the worker (CUDA IPC)");
+      !done)
+    return forwardFailure(std::move(done));
+  return toHex(handle.reserved, sizeof(handle.reserved));
 }
 
 Result<json::Object> OracleServer::open(const json::Cursor &request) {
@@ -121,6 +161,13 @@ Result<json::Object> OracleServer::open(const json::Cursor &request) {
   if (!created)
     return forwardFailure(std::move(created));
   workload = std::move(*created);
+  exchange.reset();
+  if (Result<std::string> path = request.getString("exchange")) {
+    Result<std::unique_ptr<Exchange>> made = Exchange::create(driver, *path);
+    if (!made)
+      return forwardFailure(std::move(made));
+    exchange = std::move(*made);
+  }
   Result<json::Array> buffers = describeBuffers();
   if (!buffers)
     return forwardFailure(std::move(buffers));
@@ -165,12 +212,12 @@ Result<json::Object> OracleServer::fill(const json::Cursor &request) {
 /// What comes before calls on `sets`: a perturbation of their inputs when there
 /// is a seed, then the poison.
 Result<json::Object> OracleServer::prepare(const json::Cursor &request) {
-  Result<json::Cursor> list = request.get("sets");
-  if (!list)
-    return forwardFailure(std::move(list));
-  Result<std::vector<json::Cursor>> items = list->asArray();
-  if (!items)
-    return forwardFailure(std::move(items));
+  Result<std::vector<unsigned>> which = getNumbers(request, "sets");
+  if (!which)
+    return forwardFailure(std::move(which));
+  for (unsigned set : *which)
+    if (Result<unsigned> known = checkSet(set); !known)
+      return forwardFailure(std::move(known));
   std::optional<uint64_t> seed;
   if (request.find("perturbation")) {
     Result<uint64_t> given = getUnsigned(request, "perturbation");
@@ -178,15 +225,8 @@ Result<json::Object> OracleServer::prepare(const json::Cursor &request) {
       return forwardFailure(std::move(given));
     seed = *given;
   }
-  std::vector<unsigned> which;
-  for (const json::Cursor &item : *items) {
-    Result<unsigned> set = checkSet(item.asInteger().value_or(-1));
-    if (!set)
-      return forwardFailure(std::move(set));
-    which.push_back(*set);
-  }
   // Waits, because nothing else orders the worker's device work after ours.
-  if (Result<void> done = workload->prepare(which, seed); !done)
+  if (Result<void> done = workload->prepare(*which, seed); !done)
     return forwardFailure(std::move(done));
   return json::Object{};
 }
@@ -281,42 +321,67 @@ Result<json::Object> OracleServer::usage(const json::Cursor &) {
        preparedSeconds + (workload ? workload->getPrepareSeconds() : 0)}};
 }
 
+/// Copies everything of some sets, and of what all share, to the exchange.
+Result<json::Object> OracleServer::exportSets(const json::Cursor &request) {
+  return copySets(request, /*isExport=*/true);
+}
+
+/// And back: what a worker made of it.
+Result<json::Object> OracleServer::importSets(const json::Cursor &request) {
+  return copySets(request, /*isExport=*/false);
+}
+
+Result<json::Object> OracleServer::copySets(const json::Cursor &request,
+                                            bool isExport) {
+  Result<std::vector<unsigned>> which = getNumbers(request, "sets");
+  if (!which)
+    return forwardFailure(std::move(which));
+  if (!exchange)
+    return fail(FailureKind::Internal, "nothing is exchanged");
+  const std::vector<BufferInfo> &buffers = workload->getBuffers();
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const BufferInfo &buffer = buffers[i];
+    bool isWanted =
+        buffer.set == kAllSets ||
+        std::find(which->begin(), which->end(), buffer.set) != which->end();
+    // Signals begin as zeros in every worker.
+    if (!isWanted || (!isExport && buffer.tensor == task::kSignalsName))
+      continue;
+    CUcontext context = devices.getRanks()[buffer.rank].context;
+    Result<void> done = isExport
+                            ? exchange->copyOut(context, buffer.base,
+                                                positions[i], buffer.allocated)
+                            : exchange->copyIn(context, buffer.base,
+                                               positions[i], buffer.allocated);
+    if (!done)
+      return forwardFailure(std::move(done));
+  }
+  return json::Object{};
+}
+
+Result<json::Object> OracleServer::ping(const json::Cursor &) {
+  return json::Object{};
+}
+
 int runner::serveOracle(Channel &channel) {
   std::unique_ptr<OracleServer> server;
-  auto on = [&](Result<json::Object> (OracleServer::*method)(
-                const json::Cursor &)) {
-    return [&server,
-            method](const json::Cursor &request) -> Result<json::Object> {
-      if (!server)
-        return fail(FailureKind::Internal, "the first request must be hello");
-      return (server.get()->*method)(request);
-    };
+  auto make = []() -> Result<std::unique_ptr<OracleServer>> {
+    Result<const CudaDriver *> driver = CudaDriver::load();
+    if (!driver)
+      return forwardFailure(std::move(driver));
+    return std::make_unique<OracleServer>(**driver);
   };
-  std::map<std::string, Handler> handlers = {
-      {"hello",
-       [&](const json::Cursor &request) -> Result<json::Object> {
-         Result<const CudaDriver *> driver = CudaDriver::load();
-         if (!driver)
-           return forwardFailure(std::move(driver));
-         server = std::make_unique<OracleServer>(**driver);
-         return server->hello(request);
-       }},
-      {"open", on(&OracleServer::open)},
-      {"fill", on(&OracleServer::fill)},
-      {"prepare", on(&OracleServer::prepare)},
-      {"seal", on(&OracleServer::seal)},
-      {"capture", on(&OracleServer::capture)},
-      {"judge", on(&OracleServer::judge)},
-      {"hash", on(&OracleServer::hash)},
-      {"usage", on(&OracleServer::usage)},
-      {"ping",
-       [](const json::Cursor &) -> Result<json::Object> {
-         return json::Object{};
-       }},
-      {"close",
-       [](const json::Cursor &) -> Result<json::Object> {
-         return json::Object{};
-       }},
-  };
-  return serve(channel, handlers);
+  return serve(channel, makeHandlers<OracleServer>(
+                            server, make,
+                            {{"open", &OracleServer::open},
+                             {"fill", &OracleServer::fill},
+                             {"prepare", &OracleServer::prepare},
+                             {"seal", &OracleServer::seal},
+                             {"export", &OracleServer::exportSets},
+                             {"import", &OracleServer::importSets},
+                             {"capture", &OracleServer::capture},
+                             {"judge", &OracleServer::judge},
+                             {"hash", &OracleServer::hash},
+                             {"usage", &OracleServer::usage},
+                             {"ping", &OracleServer::ping}}));
 }

@@ -104,3 +104,23 @@ Result<uint64_t> runner::getUnsigned(const json::Cursor &cursor,
     return member->fail("expected a number that is not negative");
   return uint64_t(*value);
 }
+
+Result<std::vector<unsigned>> runner::getNumbers(const json::Cursor &request,
+                                                 std::string_view name) {
+  Result<json::Cursor> list = request.get(name);
+  if (!list)
+    return forwardFailure(std::move(list));
+  Result<std::vector<json::Cursor>> items = list->asArray();
+  if (!items)
+    return forwardFailure(std::move(items));
+  std::vector<unsigned> numbers;
+  for (const json::Cursor &item : *items) {
+    Result<int64_t> number = item.asInteger();
+    if (!number)
+      return forwardFailure(std::move(number));
+    if (*number < 0 || *number > INT32_MAX)
+      return item.fail("expected a small number that is not negative");
+    numbers.push_back(unsigned(*number));
+  }
+  return numbers;
+}

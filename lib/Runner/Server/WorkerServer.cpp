@@ -8,11 +8,13 @@
 #include "Server/Server.h"
 
 #include "Cuda/Sampler.h"
+#include "Server/Exchange.h"
 
 #include "d2k/Support/Files.h"
 #include "d2k/Task/Arguments.h"
 #include "d2k/Task/EntryHeader.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -36,6 +38,10 @@ struct Buffer {
   /// By the rank that looks; 0 for ranks that have no use for it.
   std::vector<CUdeviceptr> addresses;
   uint64_t bytes = 0;
+  /// Where memory cannot be shared: memory of this process, its size, and its
+  /// place in the exchange.
+  CUdeviceptr own = 0;
+  uint64_t allocated = 0, position = 0;
 };
 
 class WorkerServer {
@@ -54,9 +60,16 @@ public:
   Result<json::Object> profile(const json::Cursor &request);
   Result<json::Object> modules(const json::Cursor &request);
   Result<json::Object> usage(const json::Cursor &request);
+  Result<json::Object> tryIpc(const json::Cursor &request);
+  Result<json::Object> exportSets(const json::Cursor &request);
+  Result<json::Object> importSets(const json::Cursor &request);
 
 private:
   Result<void> openBuffers(const json::Cursor &list);
+  Result<void> openOwn(const json::Cursor &item, Buffer &buffer);
+  Result<void> openShared(const json::Cursor &item, Buffer &buffer);
+  Result<json::Object> copySets(const json::Cursor &request, bool isExport);
+  Result<void> copyBuffer(const Buffer &buffer, bool isExport);
   /// The allocation in the context of the rank \p viewer.
   Result<CUdeviceptr> openHandle(unsigned viewer, const std::string &handle);
   /// Ranks other than its own reach a buffer of that name.
@@ -84,6 +97,7 @@ private:
   /// Opened handles by viewer and text; closed with the workload.
   std::map<std::pair<unsigned, std::string>, CUdeviceptr> handles;
   std::vector<Buffer> buffers;
+  std::unique_ptr<Exchange> exchange;
   /// By set, then rank.
   std::vector<std::vector<task::ArgumentBlock>> arguments;
   /// Whether CUPTI traces; without it there is no sampler.
@@ -169,7 +183,13 @@ void WorkerServer::closeBuffers() {
   sampler.reset();
   arguments.clear();
   workload = nullptr;
+  for (const Buffer &buffer : buffers)
+    if (buffer.own) {
+      driver.cuCtxSetCurrent(devices.getRanks()[buffer.rank].context);
+      driver.cuMemFree(buffer.own);
+    }
   buffers.clear();
+  exchange.reset();
   for (const auto &[key, address] : handles) {
     driver.cuCtxSetCurrent(devices.getRanks()[key.first].context);
     driver.cuIpcCloseMemHandle(address);
@@ -185,27 +205,64 @@ Result<void> WorkerServer::openBuffers(const json::Cursor &list) {
     Result<uint64_t> rank = getUnsigned(item, "rank");
     Result<int64_t> set = item.getInteger("set");
     Result<std::string> tensor = item.getString("tensor");
-    Result<std::string> handle = item.getString("handle");
-    Result<uint64_t> offset = getUnsigned(item, "offset");
     Result<uint64_t> bytes = getUnsigned(item, "bytes");
-    if (!rank || !set || !tensor || !handle || !offset || !bytes ||
+    if (!rank || !set || !tensor || !bytes ||
         *rank >= devices.getRanks().size())
       return item.fail("expected the description of a buffer");
-    Result<CUdeviceptr> base = openHandle(unsigned(*rank), *handle);
-    if (!base)
-      return forwardFailure(std::move(base));
-    Buffer buffer{unsigned(*rank), *set, *tensor, {}, *bytes};
+    Buffer buffer;
+    buffer.rank = unsigned(*rank);
+    buffer.set = *set;
+    buffer.tensor = *tensor;
+    buffer.bytes = *bytes;
     buffer.addresses.resize(devices.getRanks().size());
-    buffer.addresses[*rank] = *base + *offset;
-    for (unsigned viewer = 0; viewer < buffer.addresses.size(); ++viewer) {
-      if (viewer == *rank || !isShared(*tensor))
-        continue;
-      // A mapping of its own where the driver gives one; else that of the
-      // owner, which peer access covers.
-      Result<CUdeviceptr> view = openHandle(viewer, *handle);
-      buffer.addresses[viewer] = view.value_or(*base) + *offset;
-    }
+    Result<void> opened =
+        exchange ? openOwn(item, buffer) : openShared(item, buffer);
+    // In the list also when that failed half-way: it is freed from there.
     buffers.push_back(std::move(buffer));
+    if (!opened)
+      return opened;
+  }
+  return {};
+}
+
+/// Memory of this process with what the exchange has.
+Result<void> WorkerServer::openOwn(const json::Cursor &item, Buffer &buffer) {
+  Result<uint64_t> offset = getUnsigned(item, "offset");
+  Result<uint64_t> position = getUnsigned(item, "position");
+  Result<uint64_t> allocated = getUnsigned(item, "allocated");
+  if (!offset || !position || !allocated)
+    return item.fail("expected a place in the exchange");
+  buffer.position = *position;
+  buffer.allocated = *allocated;
+  driver.cuCtxSetCurrent(devices.getRanks()[buffer.rank].context);
+  if (Result<void> done =
+          driver.check(driver.cuMemAlloc(&buffer.own, *allocated),
+                       "allocate memory for copies");
+      !done)
+    return done;
+  // Peer access covers memory of one process.
+  for (CUdeviceptr &address : buffer.addresses)
+    address = buffer.own + *offset;
+  return copyBuffer(buffer, /*isExport=*/false);
+}
+
+Result<void> WorkerServer::openShared(const json::Cursor &item,
+                                      Buffer &buffer) {
+  Result<uint64_t> offset = getUnsigned(item, "offset");
+  Result<std::string> handle = item.getString("handle");
+  if (!offset || !handle)
+    return item.fail("expected a memory handle");
+  Result<CUdeviceptr> base = openHandle(buffer.rank, *handle);
+  if (!base)
+    return forwardFailure(std::move(base));
+  for (unsigned viewer = 0; viewer < buffer.addresses.size(); ++viewer) {
+    if (viewer != buffer.rank && !isShared(buffer.tensor))
+      continue;
+    // A mapping of its own where the driver gives one; else that of the owner,
+    // which peer access covers.
+    Result<CUdeviceptr> view =
+        viewer == buffer.rank ? *base : openHandle(viewer, *handle);
+    buffer.addresses[viewer] = view.value_or(*base) + *offset;
   }
   return {};
 }
@@ -239,6 +296,12 @@ Result<json::Object> WorkerServer::open(const json::Cursor &request) {
   workload = task->findWorkload(*id);
   if (!workload)
     return fail(FailureKind::Internal, "task.json: no workload " + *id);
+  if (Result<std::string> path = request.getString("exchange")) {
+    Result<std::unique_ptr<Exchange>> opened = Exchange::open(driver, *path);
+    if (!opened)
+      return forwardFailure(std::move(opened));
+    exchange = std::move(*opened);
+  }
   if (Result<void> done = openBuffers(*list); !done) {
     closeBuffers();
     return forwardFailure(std::move(done));
@@ -439,40 +502,75 @@ Result<json::Object> WorkerServer::usage(const json::Cursor &) {
   return json::Object{{"gpu_seconds", sampler->getBusySeconds()}};
 }
 
+/// Whether the oracle's memory can be opened here.
+Result<json::Object> WorkerServer::tryIpc(const json::Cursor &request) {
+  Result<std::string> text = request.getString("handle");
+  if (!text)
+    return forwardFailure(std::move(text));
+  Result<CUdeviceptr> opened = openHandle(0, *text);
+  if (opened)
+    closeBuffers();
+  return json::Object{{"works", opened.has_value()},
+                      {"reason", opened ? "" : opened.error().message}};
+}
+
+Result<json::Object> WorkerServer::exportSets(const json::Cursor &request) {
+  return copySets(request, /*isExport=*/true);
+}
+
+Result<json::Object> WorkerServer::importSets(const json::Cursor &request) {
+  return copySets(request, /*isExport=*/false);
+}
+
+Result<json::Object> WorkerServer::copySets(const json::Cursor &request,
+                                            bool isExport) {
+  Result<std::vector<unsigned>> which = getNumbers(request, "sets");
+  if (!which)
+    return forwardFailure(std::move(which));
+  for (const Buffer &buffer : buffers) {
+    bool isWanted =
+        buffer.set < 0 || std::find(which->begin(), which->end(),
+                                    unsigned(buffer.set)) != which->end();
+    // Signals keep what calls made of them.
+    if (!isWanted || (!isExport && buffer.tensor == task::kSignalsName))
+      continue;
+    if (Result<void> done = copyBuffer(buffer, isExport); !done)
+      return forwardFailure(std::move(done));
+  }
+  return json::Object{};
+}
+
+Result<void> WorkerServer::copyBuffer(const Buffer &buffer, bool isExport) {
+  if (!exchange)
+    return fail(FailureKind::Internal, "nothing is exchanged");
+  CUcontext context = devices.getRanks()[buffer.rank].context;
+  return isExport ? exchange->copyOut(context, buffer.own, buffer.position,
+                                      buffer.allocated)
+                  : exchange->copyIn(context, buffer.own, buffer.position,
+                                     buffer.allocated);
+}
+
 int runner::serveWorker(Channel &channel, Isolation isolation) {
   std::unique_ptr<WorkerServer> server;
-  auto on = [&](Result<json::Object> (WorkerServer::*method)(
-                const json::Cursor &)) {
-    return [&server,
-            method](const json::Cursor &request) -> Result<json::Object> {
-      if (!server)
-        return fail(FailureKind::Internal, "the first request must be hello");
-      return (server.get()->*method)(request);
-    };
+  auto make = [&]() -> Result<std::unique_ptr<WorkerServer>> {
+    Result<const CudaDriver *> driver = CudaDriver::load();
+    if (!driver)
+      return forwardFailure(std::move(driver));
+    return std::make_unique<WorkerServer>(**driver, isolation);
   };
-  std::map<std::string, Handler> handlers = {
-      {"hello",
-       [&](const json::Cursor &request) -> Result<json::Object> {
-         Result<const CudaDriver *> driver = CudaDriver::load();
-         if (!driver)
-           return forwardFailure(std::move(driver));
-         server = std::make_unique<WorkerServer>(**driver, isolation);
-         return server->hello(request);
-       }},
-      {"confine", on(&WorkerServer::confine)},
-      {"load", on(&WorkerServer::load)},
-      {"open", on(&WorkerServer::open)},
-      {"prepare", on(&WorkerServer::prepare)},
-      {"call", on(&WorkerServer::call)},
-      {"sample", on(&WorkerServer::sample)},
-      {"batch", on(&WorkerServer::batch)},
-      {"profile", on(&WorkerServer::profile)},
-      {"modules", on(&WorkerServer::modules)},
-      {"usage", on(&WorkerServer::usage)},
-      {"close",
-       [](const json::Cursor &) -> Result<json::Object> {
-         return json::Object{};
-       }},
-  };
-  return serve(channel, handlers);
+  return serve(channel, makeHandlers<WorkerServer>(
+                            server, make,
+                            {{"try_ipc", &WorkerServer::tryIpc},
+                             {"confine", &WorkerServer::confine},
+                             {"load", &WorkerServer::load},
+                             {"open", &WorkerServer::open},
+                             {"import", &WorkerServer::importSets},
+                             {"export", &WorkerServer::exportSets},
+                             {"prepare", &WorkerServer::prepare},
+                             {"call", &WorkerServer::call},
+                             {"sample", &WorkerServer::sample},
+                             {"batch", &WorkerServer::batch},
+                             {"profile", &WorkerServer::profile},
+                             {"modules", &WorkerServer::modules},
+                             {"usage", &WorkerServer::usage}}));
 }

@@ -49,7 +49,7 @@ TEST(ResultSchema, RefusesContradictions) {
   EXPECT_EQ(getFaults(R"("verdict": "correct", "reason": "")",
                       R"("verdict": "fine", "reason": "")"),
             "verdict: expected \"correct\", \"incorrect\", "
-            "\"compile_error\", \"crash\", \"timeout\", "
+            "\"compile_error\", \"crash\", \"timeout\", \"unstable\", "
             "\"invalid_measurement\", \"quarantined\" or \"exploit\", found "
             "string \"fine\"\n"
             "reason: must not be empty\n");
