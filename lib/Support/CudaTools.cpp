@@ -75,27 +75,51 @@ static std::vector<std::string> getToolkitFolders() {
   return folders;
 }
 
-/// Where the PyPI packages put a program: beside the interpreter, or in the
-/// package's own folder.
-static std::string findInVenv(const std::string &venv,
-                              const std::string &name) {
-  std::string path = venv + "/bin/" + name;
-  if (isExecutable(path))
-    return path;
+/// The `.venv` folders in \p startDirectory and above it, then in and above the
+/// folder of the running program.
+static std::vector<std::string> getVenvs(const std::string &startDirectory) {
+  std::vector<std::string> venvs;
+  for (const std::string &start : {startDirectory, getProgramPath()}) {
+    std::error_code error;
+    std::filesystem::path folder =
+        std::filesystem::absolute(start, error).lexically_normal();
+    for (; !error && !folder.empty(); folder = folder.parent_path()) {
+      if (std::string venv = (folder / ".venv").string(); isDirectory(venv))
+        venvs.push_back(std::move(venv));
+      if (folder == folder.parent_path())
+        break;
+    }
+  }
+  return venvs;
+}
+
+/// The folders of NVIDIA's packages in a Python environment; those of CUDA 13
+/// share one, which is laid out like a toolkit.
+static std::vector<std::string> getPackages(const std::string &venv) {
+  std::vector<std::string> folders;
   Result<std::vector<std::string>> versions = listDirectory(venv + "/lib");
   if (!versions)
-    return {};
+    return folders;
   for (const std::string &version : *versions) {
     std::string base = venv + "/lib/" + version + "/site-packages/nvidia";
     Result<std::vector<std::string>> packages = listDirectory(base);
     if (!packages)
       continue;
-    for (const std::string &package : *packages) {
-      path = base + "/" + package + "/bin/" + name;
-      if (isExecutable(path))
-        return path;
-    }
+    for (const std::string &package : *packages)
+      folders.push_back(joinPath(base, package));
   }
+  return folders;
+}
+
+/// Where the PyPI packages put a program: beside the interpreter, or in the
+/// package's own folder.
+static std::string findInVenv(const std::string &venv,
+                              const std::string &name) {
+  if (std::string path = venv + "/bin/" + name; isExecutable(path))
+    return path;
+  for (const std::string &folder : getPackages(venv))
+    if (std::string path = folder + "/bin/" + name; isExecutable(path))
+      return path;
   return {};
 }
 
@@ -128,18 +152,9 @@ Result<std::string> d2k::findCudaTool(CudaTool tool,
   for (const std::string &folder : getToolkitFolders())
     if (std::string path = joinPath(folder, name); isExecutable(path))
       return path;
-  for (const std::string &start : {startDirectory, getProgramPath()}) {
-    std::error_code error;
-    std::filesystem::path folder =
-        std::filesystem::absolute(start, error).lexically_normal();
-    for (; !error && !folder.empty(); folder = folder.parent_path()) {
-      std::string path = findInVenv((folder / ".venv").string(), name);
-      if (!path.empty())
-        return path;
-      if (folder == folder.parent_path())
-        break;
-    }
-  }
+  for (const std::string &venv : getVenvs(startDirectory))
+    if (std::string path = findInVenv(venv, name); !path.empty())
+      return path;
   return fail(
       FailureKind::Environment,
       "cannot find " + name +
@@ -162,10 +177,15 @@ Result<std::string> d2k::findCudaToolkit(const std::string &startDirectory) {
     if (isRegularFile(joinPath(folder, "include/cuda_runtime.h")))
       return folder;
   }
+  for (const std::string &venv : getVenvs(startDirectory))
+    for (const std::string &folder : getPackages(venv))
+      if (isRegularFile(joinPath(folder, "include/cuda_runtime.h")))
+        return folder;
   return fail(FailureKind::Environment,
               "cannot find the headers of the CUDA toolkit "
-              "(include/cuda_runtime.h) beside nvcc, in CUDA_HOME, CUDA_PATH "
-              "or /usr/local/cuda*; " +
+              "(include/cuda_runtime.h) beside nvcc, in CUDA_HOME, CUDA_PATH, "
+              "/usr/local/cuda* or .venv; run scripts/quickstart "
+              "--no-toolkit, which installs them from PyPI, or " +
                   getRemedy(CudaTool::Nvcc));
 }
 

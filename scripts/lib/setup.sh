@@ -60,6 +60,29 @@ setup_packages() {
       "see the lines above; with a dropped connection run this again"
 }
 
+# install_python WHAT FILE: installs the PyPI packages that scripts/lib/FILE
+# pins into .venv, unless that has been done.
+install_python() {
+  local stamp=$D2K_ROOT/.venv/d2k-$2
+  local pinned=$D2K_ROOT/scripts/lib/$2
+  if cmp -s "$pinned" "$stamp"; then
+    return
+  fi
+  say "CUDA: installing $1 from PyPI into .venv"
+  logged venv python3 -m venv "$D2K_ROOT/.venv" || return
+  logged pip "$D2K_ROOT/.venv/bin/python" -m pip install \
+    --disable-pip-version-check -r "$pinned" || return
+  cp "$pinned" "$stamp"
+}
+
+# setup_headers: the toolkit's headers and libdevice from PyPI, for Clang.
+setup_headers() {
+  install_python "the toolkit's headers and libdevice" \
+    requirements-no-toolkit.txt ||
+    die 4 "the toolkit's headers could not be installed" \
+      "check the network and run this again"
+}
+
 # setup_cuda: puts the CUDA tools on PATH. The order of the search is that of
 # include/d2k/Support/CudaTools.h: D2K_NVCC, PATH, CUDA_HOME, CUDA_PATH,
 # /usr/local/cuda, /usr/local/cuda-* with the newest first. nvdisasm and
@@ -97,19 +120,11 @@ setup_cuda() {
   if [ "${#missing[@]}" -eq 0 ]; then
     return
   fi
-  local stamp=$D2K_ROOT/.venv/d2k-requirements.txt
-  local pinned=$D2K_ROOT/scripts/lib/requirements.txt
-  if ! cmp -s "$pinned" "$stamp"; then
-    say "CUDA: installing ${missing[*]} from PyPI into .venv"
-    if ! logged venv python3 -m venv "$D2K_ROOT/.venv" ||
-      ! logged pip "$D2K_ROOT/.venv/bin/python" -m pip install \
-        --disable-pip-version-check -r "$pinned"; then
-      note "without them the SASS of a kernel cannot be read; going on"
-      note "check the network and run this again to get them"
-      return
-    fi
-    cp "$pinned" "$stamp"
-  fi
+  install_python "${missing[*]}" requirements.txt || {
+    note "without them the SASS of a kernel cannot be read; going on"
+    note "check the network and run this again to get them"
+    return
+  }
   for folder in "$D2K_ROOT"/.venv/lib/python3*/site-packages/nvidia/*/bin; do
     [ -d "$folder" ] && PATH=$PATH:$folder
   done

@@ -38,8 +38,8 @@ Result<std::string> findCudaTool(CudaTool tool,
                                  const std::string &startDirectory = ".");
 
 /// The folder of the CUDA toolkit, the one that holds include/cuda_runtime.h:
-/// the nvcc's that findCudaTool finds, else an installed one. Fails with kind
-/// Environment.
+/// the nvcc's that findCudaTool finds, else an installed one, else that of the
+/// PyPI packages in a `.venv`. Fails with kind Environment.
 Result<std::string> findCudaToolkit(const std::string &startDirectory = ".");
 
 /// A tool's version, as it prints it.
