@@ -68,6 +68,12 @@ llvm_config.add_tool_substitutions(
     tools, [config.d2k_tools_dir, config.llvm_tools_dir]
 )
 
+# Precompiled headers are kept there between tests.
+config.environment["XDG_CACHE_HOME"] = os.path.join(
+    config.test_exec_root, "user-cache"
+)
+config.environment.pop("D2K_CACHE", None)
+
 for name, value in (
     ("%python", config.python),
     ("%cmake", config.cmake),

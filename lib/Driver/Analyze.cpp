@@ -5,13 +5,18 @@
 
 #include "d2k/Driver/Analyze.h"
 
+#include "AnalysisCache.h"
+#include "CompileCommands.h"
 #include "Inputs.h"
 #include "SourceTier.h"
+#include "Tasks.h"
 #include "TierReader.h"
 
 #include "d2k/Driver/Compile.h"
 #include "d2k/Fact/MergeTiers.h"
+#include "d2k/Frontend/CUDA/ClangCompiler.h"
 #include "d2k/Properties/Properties.h"
+#include "d2k/Support/CudaTools.h"
 #include "d2k/Support/Files.h"
 #include "d2k/Support/Sha256.h"
 
@@ -20,6 +25,7 @@
 #include "llvm/Support/FileSystem.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <set>
 
 using namespace d2k;
@@ -38,36 +44,72 @@ struct Unit {
   /// The cubin is what nvcc made of an input: that it cannot be read fails the
   /// tier and not the analysis.
   bool isCompiled = false;
+  /// Who made the PTX.
+  Tier ptxTier = Tier::Ptx;
+};
+
+/// What a tier said about a part of an input.
+struct Reading {
+  std::string name;
+  Result<TierResult> result;
+};
+
+/// Everything that is known about one input. Inputs are read at the same time
+/// and taken over in their order.
+struct UnitOutcome {
+  /// Why it could not be compiled or opened.
+  Result<void> opened;
+  std::string compiler;
+  std::vector<std::string> diagnostics;
+  std::vector<std::string> files;
+  KernelExtras extras;
+  bool isCompiled = false;
+  Tier ptxTier = Tier::Ptx;
+  std::optional<Reading> ptx;
+  std::vector<Reading> sass;
+  double ptxSeconds = 0, sassSeconds = 0, disassemblySeconds = 0;
+  std::vector<std::string> kern;
 };
 
 class Pipeline {
 public:
   Pipeline(const AnalyzeRequest &request, bool keepKern)
-      : request(request), reader(request, keepKern) {}
+      : request(request), keepKern(keepKern), jobs(getJobCount(request.jobs)) {}
 
   Result<AnalyzeOutcome> run();
 
 private:
   Result<void> collectInputs();
-  Result<Unit> makeUnit(const Input &input);
-  Result<void> compile(const Input &input, Unit &unit);
+  Result<void> collectFlags();
+  Result<Unit> makeUnit(const Input &input, UnitOutcome &outcome);
+  Result<void> compile(const Input &input, Unit &unit, UnitOutcome &outcome);
+  Result<void> compileByClang(const Input &input, Unit &unit,
+                              UnitOutcome &outcome);
   Result<void> addImages(const std::string &path, Unit &unit);
   Result<void> checkTarget(const std::string &name, const std::string &found);
   Result<void> addResult(const std::string &name, TierResult result,
                          std::vector<KernelFacts> &kernels);
-  Result<void> readPtx(Unit &unit);
-  Result<void> readSass(Unit &unit);
+  UnitOutcome readUnit(const Input &input);
+  void readPtx(Unit &unit, UnitOutcome &outcome);
+  void readSass(Unit &unit, UnitOutcome &outcome);
+  Result<void> takeUnit(UnitOutcome unit);
   void finishTier(Tier tier, bool wanted, bool found, const char *missing,
                   const std::vector<KernelFacts> &kernels);
+  void finishClangTier();
   void nameSourcesAsGiven();
 
   const AnalyzeRequest &request;
-  TierReader reader;
+  bool keepKern;
+  unsigned jobs;
+  /// Clang compiles: it was asked for, or there is no nvcc.
+  bool usesClang = false;
   std::vector<Input> inputs;
   AnalyzeOutcome outcome;
+  /// Everything that compilers read.
+  std::vector<std::string> files;
   std::vector<KernelFacts> ptxKernels, sassKernels;
   bool hasPtx = false, hasSass = false;
-  double ptxSeconds = 0, sassSeconds = 0;
+  double ptxSeconds = 0, sassSeconds = 0, disassemblySeconds = 0;
 };
 } // namespace
 
@@ -101,30 +143,76 @@ Result<void> Pipeline::collectInputs() {
                     " needs exactly one source as input");
   for (const Input &input : inputs)
     outcome.analysis.inputs.push_back({input.path, sha256Hex(input.bytes)});
+  return collectFlags();
+}
+
+/// Finds the flags of each source.
+Result<void> Pipeline::collectFlags() {
+  std::optional<CompileCommands> commands;
+  if (request.compileCommands) {
+    Result<CompileCommands> loaded =
+        CompileCommands::load(*request.compileCommands);
+    if (!loaded)
+      return forwardFailure(std::move(loaded));
+    commands = std::move(*loaded);
+  }
+  Result<std::vector<std::string>> own =
+      expandOptionFiles(request.compilerFlags, ".");
+  if (!own)
+    return forwardFailure(std::move(own));
+  for (Input &input : inputs) {
+    if (input.kind != InputKind::Cuda)
+      continue;
+    if (commands) {
+      Result<std::vector<std::string>> found = commands->getFlags(input.path);
+      if (!found)
+        return forwardFailure(std::move(found));
+      input.flags = std::move(*found);
+    }
+    llvm::append_range(input.flags, *own);
+  }
   return {};
 }
 
-Result<void> Pipeline::compile(const Input &input, Unit &unit) {
+Result<void> Pipeline::compile(const Input &input, Unit &unit,
+                               UnitOutcome &outcome) {
   CompileRequest compile;
   compile.source = input.path;
   compile.arch = request.arch.value_or(request.defaultArch);
   compile.includeDirectories = request.includeDirectories;
-  compile.flags = request.compilerFlags;
+  compile.flags = input.flags;
   Result<CompiledSource> compiled = compileCuda(compile);
   if (!compiled)
     return forwardFailure(std::move(compiled));
-  TierStatus &status = outcome.analysis.tiers[Tier::Ptx];
-  status.tool = compiled->tool;
-  status.diagnostics.insert(status.diagnostics.end(),
-                            compiled->diagnostics.begin(),
-                            compiled->diagnostics.end());
-  ptxSeconds += compiled->seconds;
+  outcome.compiler = std::move(compiled->tool);
+  outcome.diagnostics = std::move(compiled->diagnostics);
+  outcome.files = std::move(compiled->files);
+  outcome.ptxSeconds += compiled->seconds;
   unit.ptx = {input.path + ".ptx", std::move(compiled->ptx)};
   std::optional<sass::Target> target = sass::parseTarget(compile.arch);
   unit.images.push_back({input.path + ".cubin", target.value_or(sass::Target()),
                          std::move(compiled->cubin)});
   unit.isCompiled = true;
   unit.extras.resources = std::move(compiled->resources);
+  return {};
+}
+
+Result<void> Pipeline::compileByClang(const Input &input, Unit &unit,
+                                      UnitOutcome &outcome) {
+  outcome.ptxTier = unit.ptxTier = Tier::PtxClang;
+  Result<cuda::HostRequest> host = makeHostRequest(
+      request, {&input}, request.arch.value_or(request.defaultArch));
+  if (!host)
+    return forwardFailure(std::move(host));
+  Result<cuda::ClangPtx> compiled = cuda::compileWithClang(*host, 0);
+  if (!compiled)
+    return forwardFailure(std::move(compiled));
+  outcome.compiler = std::move(compiled->tool);
+  outcome.diagnostics = std::move(compiled->diagnostics);
+  outcome.files = std::move(compiled->files);
+  outcome.ptxSeconds += compiled->seconds;
+  if (!compiled->ptx.empty())
+    unit.ptx = {input.path + ".ptx", std::move(compiled->ptx)};
   return {};
 }
 
@@ -161,7 +249,7 @@ Result<void> Pipeline::addImages(const std::string &path, Unit &unit) {
   return {};
 }
 
-Result<Unit> Pipeline::makeUnit(const Input &input) {
+Result<Unit> Pipeline::makeUnit(const Input &input, UnitOutcome &outcome) {
   Unit unit;
   switch (input.kind) {
   case InputKind::Ptx:
@@ -194,7 +282,9 @@ Result<Unit> Pipeline::makeUnit(const Input &input) {
     return fail(FailureKind::Usage,
                 input.path + ": is source, and --compiler none forbids to "
                              "compile it; add --with-ptx FILE");
-  if (Result<void> compiled = compile(input, unit); !compiled)
+  Result<void> compiled = usesClang ? compileByClang(input, unit, outcome)
+                                    : compile(input, unit, outcome);
+  if (!compiled)
     return forwardFailure(std::move(compiled));
   return unit;
 }
@@ -239,11 +329,56 @@ Result<void> Pipeline::checkTarget(const std::string &name,
   return {};
 }
 
+void Pipeline::readPtx(Unit &unit, UnitOutcome &outcome) {
+  Timer timer(outcome.ptxSeconds);
+  TierReader reader(request, keepKern);
+  outcome.ptx = {
+      unit.ptx->name,
+      reader.readPtx(unit.ptx->name, std::move(unit.ptx->text), unit.ptxTier)};
+  outcome.kern = reader.takeKern();
+}
+
+void Pipeline::readSass(Unit &unit, UnitOutcome &outcome) {
+  Timer timer(outcome.sassSeconds);
+  TierReader reader(request, keepKern);
+  if (unit.disassembly)
+    outcome.sass.push_back(
+        {unit.disassembly->path, reader.readDisassembly(*unit.disassembly)});
+  else
+    for (const sass::Image &image : unit.images)
+      outcome.sass.push_back({image.name, reader.readCode(image, unit.extras)});
+  outcome.disassemblySeconds = reader.getDisassemblySeconds();
+  if (keepKern)
+    llvm::move(reader.takeKern(), std::back_inserter(outcome.kern));
+}
+
+/// Compiles `input` where that is needed and reads its tiers.
+UnitOutcome Pipeline::readUnit(const Input &input) {
+  UnitOutcome outcome;
+  Result<Unit> unit = makeUnit(input, outcome);
+  if (!unit) {
+    outcome.opened = forwardFailure(std::move(unit));
+    return outcome;
+  }
+  outcome.isCompiled = unit->isCompiled;
+  std::vector<std::function<void()>> tasks;
+  if (request.readPtx && unit->ptx)
+    tasks.push_back([&] { readPtx(*unit, outcome); });
+  if (request.readSass)
+    tasks.push_back([&] { readSass(*unit, outcome); });
+  // The IR is in the order of the tiers; with several inputs every processor
+  // has enough to do.
+  runTasks(keepKern || inputs.size() > 1 ? 1 : jobs, tasks);
+  outcome.extras = std::move(unit->extras);
+  return outcome;
+}
+
 /// Adds what ptxas said when it compiled.
-static void addResources(const Unit &unit, std::vector<KernelFacts> &kernels) {
+static void addResources(const KernelExtras &extras,
+                         std::vector<KernelFacts> &kernels) {
   for (KernelFacts &kernel : kernels) {
-    auto found = unit.extras.resources.find(kernel.name);
-    if (found == unit.extras.resources.end())
+    auto found = extras.resources.find(kernel.name);
+    if (found == extras.resources.end())
       continue;
     if (found->second.registers)
       kernel.registers = found->second.registers;
@@ -264,44 +399,49 @@ Result<void> Pipeline::addResult(const std::string &name, TierResult result,
   return {};
 }
 
-Result<void> Pipeline::readPtx(Unit &unit) {
-  Timer timer(ptxSeconds);
-  hasPtx = true;
-  Result<TierResult> result =
-      reader.readPtx(unit.ptx->name, std::move(unit.ptx->text));
-  if (!result)
-    return forwardFailure(std::move(result));
-  addResources(unit, result->kernels);
-  return addResult(unit.ptx->name, std::move(*result), ptxKernels);
-}
-
-Result<void> Pipeline::readSass(Unit &unit) {
-  Timer timer(sassSeconds);
-  TierStatus &status = outcome.analysis.tiers[Tier::Sass];
-  auto take = [&](const std::string &name,
-                  Result<TierResult> result) -> Result<void> {
+Result<void> Pipeline::takeUnit(UnitOutcome unit) {
+  if (!unit.opened)
+    return std::move(unit.opened);
+  TierStatus &ptx = outcome.analysis.tiers[unit.ptxTier];
+  if (!unit.compiler.empty())
+    ptx.tool = unit.compiler;
+  llvm::move(unit.diagnostics, std::back_inserter(ptx.diagnostics));
+  llvm::append_range(files, unit.files);
+  ptxSeconds += unit.ptxSeconds;
+  sassSeconds += unit.sassSeconds;
+  disassemblySeconds += unit.disassemblySeconds;
+  llvm::move(unit.kern, std::back_inserter(outcome.kern));
+  if (unit.ptx) {
+    hasPtx = true;
+    Result<TierResult> &result = unit.ptx->result;
+    if (!result)
+      return forwardFailure(std::move(result));
+    addResources(unit.extras, result->kernels);
+    if (Result<void> added =
+            addResult(unit.ptx->name, std::move(*result), ptxKernels);
+        !added)
+      return added;
+  }
+  TierStatus &sass = outcome.analysis.tiers[Tier::Sass];
+  for (Reading &reading : unit.sass) {
+    Result<TierResult> &result = reading.result;
     if (!result) {
       if (!unit.isCompiled)
         return forwardFailure(std::move(result));
-      status.state = result.error().kind == FailureKind::Environment
-                         ? TierState::Unavailable
-                         : TierState::Failed;
-      status.reason = result.error().message;
-      return {};
+      sass.state = result.error().kind == FailureKind::Environment
+                       ? TierState::Unavailable
+                       : TierState::Failed;
+      sass.reason = result.error().message;
+      continue;
     }
     hasSass = true;
-    status.tool = result->tool;
-    addResources(unit, result->kernels);
-    return addResult(name, std::move(*result), sassKernels);
-  };
-  if (unit.disassembly)
-    return take(unit.disassembly->path,
-                reader.readDisassembly(*unit.disassembly));
-  for (const sass::Image &image : unit.images)
-    if (Result<void> taken =
-            take(image.name, reader.readCode(image, unit.extras));
-        !taken)
-      return taken;
+    sass.tool = result->tool;
+    addResources(unit.extras, result->kernels);
+    if (Result<void> added =
+            addResult(reading.name, std::move(*result), sassKernels);
+        !added)
+      return added;
+  }
   return {};
 }
 
@@ -325,6 +465,30 @@ void Pipeline::finishTier(Tier tier, bool wanted, bool found,
                       " holds operations whose effects are not known";
       return;
     }
+}
+
+/// Says what Clang's code is worth.
+void Pipeline::finishClangTier() {
+  TierStatus &status = outcome.analysis.tiers[Tier::PtxClang];
+  if (!request.readPtx) {
+    status.reason = "not asked for (--tiers)";
+    return;
+  }
+  if (!hasPtx) {
+    status.state = TierState::Failed;
+    status.reason = "Clang does not compile this source; only nvcc can say "
+                    "whether it is at fault";
+    return;
+  }
+  finishTier(Tier::PtxClang, /*wanted=*/true, /*found=*/true, "", ptxKernels);
+  if (status.state != TierState::Ok)
+    return;
+  status.reason =
+      "this is Clang's code, not nvcc's: it may unroll, vectorize, spill and "
+      "schedule in another way, macros of nvcc are missing, and registers, "
+      "spills, occupancy and machine code are not known";
+  if (!status.diagnostics.empty())
+    status.state = TierState::Partial;
 }
 
 //===----------------------------------------------------------------------===//
@@ -364,46 +528,88 @@ void Pipeline::nameSourcesAsGiven() {
   }
 }
 
+/// Whether there is an nvcc, or the user named one, which then has to work.
+static bool hasNvcc() {
+  return std::getenv(getCudaToolVariable(CudaTool::Nvcc).c_str()) ||
+         findCudaTool(CudaTool::Nvcc);
+}
+
 Result<AnalyzeOutcome> Pipeline::run() {
   Analysis &analysis = outcome.analysis;
   analysis.tiers[Tier::Source].reason = "not asked for (--tiers)";
   if (Result<void> collected = collectInputs(); !collected)
     return forwardFailure(std::move(collected));
-  if (request.readPtx || request.readSass)
-    for (const Input &input : inputs) {
-      Result<Unit> unit = makeUnit(input);
-      if (!unit)
-        return forwardFailure(std::move(unit));
-      if (request.readPtx && unit->ptx)
-        if (Result<void> read = readPtx(*unit); !read)
-          return forwardFailure(std::move(read));
-      if (request.readSass)
-        if (Result<void> read = readSass(*unit); !read)
-          return forwardFailure(std::move(read));
-    }
+  std::optional<AnalysisCache> cache;
+  // The IR is not kept.
+  if (!keepKern)
+    cache.emplace(request, inputs);
+  if (cache)
+    if (std::optional<AnalyzeOutcome> found = cache->find())
+      return std::move(*found);
 
-  finishTier(Tier::Ptx, request.readPtx, hasPtx, "no PTX among the inputs",
+  usesClang = !request.withPtx && !request.withCubin &&
+              (request.compiler == PtxCompiler::Clang ||
+               (request.compiler == PtxCompiler::Auto && !hasNvcc()));
+  std::vector<const Input *> sources;
+  for (const Input &input : inputs)
+    if (input.kind == InputKind::Cuda)
+      sources.push_back(&input);
+  std::optional<Result<cuda::HostProgram>> host;
+  auto readHost = [&](const std::string &arch) {
+    host = readHostCode(request, sources, arch);
+  };
+  usesClang &= !sources.empty();
+  bool readsHost = request.readSource && !sources.empty();
+  // PTX and machine code that are handed in know the target better.
+  bool knowsTarget = request.arch || !(request.withPtx || request.withCubin);
+
+  std::vector<UnitOutcome> units(inputs.size());
+  std::vector<std::function<void()>> tasks;
+  if (request.readPtx || request.readSass)
+    for (size_t i = 0; i < inputs.size(); ++i)
+      tasks.push_back([&, i] { units[i] = readUnit(inputs[i]); });
+  // After the first compiler has been started.
+  if (readsHost && knowsTarget)
+    tasks.insert(tasks.begin() + (tasks.empty() ? 0 : 1),
+                 [&] { readHost(request.arch.value_or(request.defaultArch)); });
+  runTasks(jobs, tasks);
+  for (UnitOutcome &unit : units)
+    if (Result<void> taken = takeUnit(std::move(unit)); !taken)
+      return forwardFailure(std::move(taken));
+
+  if (usesClang)
+    finishClangTier();
+  finishTier(Tier::Ptx, request.readPtx, hasPtx && !usesClang,
+             usesClang ? "Clang made the PTX, see ptx:clang"
+                       : "no PTX among the inputs",
              ptxKernels);
   finishTier(Tier::Sass, request.readSass, hasSass,
-             "no machine code among the inputs", sassKernels);
-  analysis.tiers[Tier::Ptx].seconds = ptxSeconds;
+             usesClang ? "machine code is made of nvcc's PTX only"
+                       : "no machine code among the inputs",
+             sassKernels);
+  analysis.tiers[usesClang ? Tier::PtxClang : Tier::Ptx].seconds = ptxSeconds;
   TierStatus &sass = analysis.tiers[Tier::Sass];
   sass.seconds = sassSeconds;
-  sass.toolSeconds = reader.getDisassemblySeconds();
+  sass.toolSeconds = disassemblySeconds;
   if (analysis.target.empty())
     analysis.target = request.arch.value_or(request.defaultArch);
   analysis.kernels = mergeKernels(std::move(ptxKernels), std::move(sassKernels),
                                   properties::getCatalog());
-  outcome.kern = reader.takeKern();
-  if (request.readSource) {
-    std::vector<std::string> files;
-    for (const Input &input : inputs)
-      if (input.kind == InputKind::Cuda)
-        files.push_back(input.path);
-    readSourceTier(request, files, analysis, reader.getSources());
+  if (readsHost && !host)
+    readHost(analysis.target);
+  if (host) {
+    if (*host)
+      llvm::append_range(files, (*host)->files);
+    addSourceTier(request, sources, std::move(*host), analysis);
+  } else if (request.readSource) {
+    analysis.tiers[Tier::Source].reason = "no CUDA source among the inputs";
   }
   nameSourcesAsGiven();
   analysis.normalize();
+  if (cache) {
+    if (Result<void> added = cache->add(outcome, files); !added)
+      return forwardFailure(std::move(added));
+  }
   return std::move(outcome);
 }
 

@@ -12,6 +12,8 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Path.h"
 
+#include <set>
+
 using namespace d2k;
 
 /// The number before \p unit in a line such as "Used 32 registers, 0 barriers,
@@ -85,6 +87,26 @@ static std::vector<std::string> collectDiagnostics(llvm::StringRef log) {
   return result;
 }
 
+/// The files that line markers of the preprocessed `text` name (GCC,
+/// "Preprocessor Output").
+static void collectFiles(llvm::StringRef text, std::set<std::string> &files) {
+  for (size_t at = 0; at != llvm::StringRef::npos; at = text.find("\n# ", at)) {
+    llvm::StringRef line = text.drop_front(at).ltrim('\n');
+    ++at;
+    if (!line.consume_front("# "))
+      continue;
+    line = line.take_until([](char c) { return c == '\n'; });
+    // A number, a name, and what happens there: 1 enters a file.
+    llvm::StringRef name = line.split('"').second;
+    size_t end = name.rfind('"');
+    if (end == llvm::StringRef::npos || !name.drop_front(end).contains(" 1"))
+      continue;
+    name = name.take_front(end);
+    if (!name.starts_with("<"))
+      files.insert(name.str());
+  }
+}
+
 Result<CompiledSource> d2k::compileCuda(const CompileRequest &request) {
   if (!isRegularFile(request.source))
     return fail(FailureKind::Input,
@@ -144,20 +166,27 @@ Result<CompiledSource> d2k::compileCuda(const CompileRequest &request) {
   Result<std::vector<std::string>> names = listDirectory(folder);
   if (!names)
     return forwardFailure(std::move(names));
+  std::set<std::string> files = {request.source};
   for (const std::string &name : *names) {
-    if (!llvm::StringRef(name).ends_with(".ptx"))
+    bool isPtx = llvm::StringRef(name).ends_with(".ptx");
+    if (!isPtx && !llvm::StringRef(name).ends_with(".ii"))
       continue;
     Result<std::string> text = readFile(joinPath(folder, name));
     if (!text)
       return forwardFailure(std::move(text));
-    result.ptx = std::move(*text);
-    Result<std::string> cubin = readFile(joinPath(folder, "kernel.cubin"));
-    if (!cubin)
-      return forwardFailure(std::move(cubin));
-    result.cubin = std::move(*cubin);
-    return result;
+    if (isPtx)
+      result.ptx = std::move(*text);
+    else
+      collectFiles(*text, files);
   }
-  return fail(FailureKind::Environment,
-              *nvcc + " kept no PTX in " + folder +
-                  "; is it a wrapper that drops --keep-dir?");
+  if (result.ptx.empty())
+    return fail(FailureKind::Environment,
+                *nvcc + " kept no PTX in " + folder +
+                    "; is it a wrapper that drops --keep-dir?");
+  result.files.assign(files.begin(), files.end());
+  Result<std::string> cubin = readFile(joinPath(folder, "kernel.cubin"));
+  if (!cubin)
+    return forwardFailure(std::move(cubin));
+  result.cubin = std::move(*cubin);
+  return result;
 }

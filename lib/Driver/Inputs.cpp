@@ -53,7 +53,7 @@ Result<Input> d2k::readInput(const std::string &path) {
   Result<InputKind> kind = classify(path, *bytes);
   if (!kind)
     return forwardFailure(std::move(kind));
-  return Input{path, *kind, std::move(*bytes), {}};
+  return Input{path, *kind, std::move(*bytes), {}, {}};
 }
 
 /// Reads Triton's metadata `path`, if it is that: `name`, `num_warps` of a

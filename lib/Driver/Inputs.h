@@ -40,6 +40,8 @@ struct Input {
   std::string bytes;
   /// Launches that a file beside it describes, by the kernel's mangled name.
   std::map<std::string, LaunchInfo> launches;
+  /// Of a source: flags for its compiler.
+  std::vector<std::string> flags;
 };
 
 /// Reads the file \p path and finds out what it holds. Fails with kind Input

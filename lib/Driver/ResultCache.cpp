@@ -8,21 +8,34 @@
 #include "d2k/Support/Json.h"
 #include "d2k/Support/Sha256.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace d2k;
 
-std::string
-ResultCache::makeKey(std::initializer_list<std::string_view> parts) {
-  if (program.empty()) {
-    // Another build may see another thing in the same bytes.
+/// A digest of the running program: another build may see another thing in the
+/// same bytes.
+static const std::string &getProgram() {
+  static const std::string program = [] {
     std::string path = llvm::sys::fs::getMainExecutable(
         nullptr, reinterpret_cast<void *>(&getExitCode));
-    Result<std::string> bytes = readFile(path);
-    program = sha256Hex(bytes ? *bytes : path);
-  }
+    auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                              /*RequiresNullTerminator=*/false);
+    if (!buffer)
+      return path;
+    llvm::XXH128_hash_t hash =
+        llvm::xxh3_128bits(llvm::arrayRefFromStringRef((*buffer)->getBuffer()));
+    return std::to_string(hash.high64) + " " + std::to_string(hash.low64);
+  }();
+  return program;
+}
+
+std::string
+ResultCache::makeKey(std::initializer_list<std::string_view> parts) {
   // Lengths keep parts apart.
-  std::string text = program;
+  std::string text = getProgram();
   for (std::string_view part : parts)
     text += " " + std::to_string(part.size()) + ":" + sha256Hex(part);
   return sha256Hex(text);

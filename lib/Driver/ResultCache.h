@@ -40,7 +40,7 @@ public:
   bool isEnabled() const { return folder.has_value(); }
 
   /// The key of a result that depends on \p parts and on this program.
-  std::string makeKey(std::initializer_list<std::string_view> parts);
+  static std::string makeKey(std::initializer_list<std::string_view> parts);
 
   /// The result kept under \p key.
   std::optional<TierResult> find(const std::string &key) const;
@@ -53,8 +53,6 @@ private:
   std::string getPath(const std::string &key) const;
 
   std::optional<std::string> folder;
-  /// Digest of the running program, once it was needed.
-  std::string program;
 };
 
 } // namespace d2k

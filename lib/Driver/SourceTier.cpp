@@ -2,8 +2,12 @@
 
 #include "SourceTier.h"
 
+#include "Sources.h"
+
 #include "d2k/Properties/HostProperties.h"
 #include "d2k/Support/CudaTools.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 using namespace d2k;
 
@@ -21,34 +25,52 @@ static std::string findGap(const AnalyzeRequest &request,
       return trace.incompleteBecause.empty()
                  ? "the host code was not followed to its end"
                  : trace.incompleteBecause.front();
+  if (!program.deviceComplete)
+    return "Clang does not understand every device function that nvcc "
+           "compiles; the host code was read whole";
   return "";
 }
 
-void d2k::readSourceTier(const AnalyzeRequest &request,
-                         const std::vector<std::string> &files,
-                         Analysis &analysis, SourceCache &sources) {
-  TierStatus &status = analysis.tiers[Tier::Source];
-  status = {};
-  if (files.empty()) {
-    status.reason = "no CUDA source among the inputs";
-    return;
-  }
+Result<cuda::HostRequest>
+d2k::makeHostRequest(const AnalyzeRequest &request,
+                     const std::vector<const Input *> &sources,
+                     const std::string &arch) {
   Result<std::string> toolkit = findCudaToolkit();
-  if (!toolkit) {
-    status.reason = toolkit.error().message;
-    return;
-  }
+  if (!toolkit)
+    return forwardFailure(std::move(toolkit));
   cuda::HostRequest host;
-  host.sources = files;
-  host.arch = analysis.target;
+  for (const Input *source : sources) {
+    host.sources.push_back(source->path);
+    host.sourceFlags.push_back(source->flags);
+  }
+  host.arch = arch;
   host.includeDirectories = request.includeDirectories;
-  host.flags = request.compilerFlags;
   host.toolkit = *toolkit;
+  host.headerFolder = request.headerFolder;
   host.entry = request.entry;
   host.workloads = request.workloads;
-  Result<cuda::HostProgram> program = cuda::readHost(host);
+  return host;
+}
+
+Result<cuda::HostProgram>
+d2k::readHostCode(const AnalyzeRequest &request,
+                  const std::vector<const Input *> &sources,
+                  const std::string &arch) {
+  Result<cuda::HostRequest> host = makeHostRequest(request, sources, arch);
+  if (!host)
+    return forwardFailure(std::move(host));
+  return cuda::readHost(*host);
+}
+
+void d2k::addSourceTier(const AnalyzeRequest &request,
+                        const std::vector<const Input *> &sources,
+                        Result<cuda::HostProgram> program, Analysis &analysis) {
+  TierStatus &status = analysis.tiers[Tier::Source];
+  status = {};
   if (!program) {
-    status.state = TierState::Failed;
+    status.state = program.error().kind == FailureKind::Environment
+                       ? TierState::Unavailable
+                       : TierState::Failed;
     status.reason = program.error().message;
     return;
   }
@@ -67,8 +89,15 @@ void d2k::readSourceTier(const AnalyzeRequest &request,
       facts.readsUnknown = facts.writesUnknown = true;
       analysis.kernels.push_back(std::move(facts));
     }
+  if (properties::needsDeviceSource(*program, analysis))
+    if (Result<cuda::HostRequest> host =
+            makeHostRequest(request, sources, analysis.target))
+      if (Result<std::vector<cuda::MathSite>> sites =
+              cuda::readDeviceMath(*host))
+        llvm::append_range(program->mathSites, *sites);
+  SourceCache texts;
   properties::analyzeHost(*program, analysis,
                           [&](llvm::StringRef file, int64_t line) {
-                            return sources.getLine(file, line);
+                            return texts.getLine(file, line);
                           });
 }

@@ -144,7 +144,7 @@ static std::string render(const llvm::SMDiagnostic &diagnostic) {
 }
 
 Result<TierResult> TierReader::readPtx(const std::string &name,
-                                       std::string text) {
+                                       std::string text, Tier tier) {
   // From here on its lines are snippets.
   llvm::StringRef kept = sources.add(name, std::move(text));
   auto read = [&]() -> Result<TierResult> {
@@ -170,7 +170,7 @@ Result<TierResult> TierReader::readPtx(const std::string &name,
                                           " errors):" + errors);
     }
     Result<TierResult> result =
-        analyzeKern(name, Tier::Ptx, [&](mlir::MLIRContext &context) {
+        analyzeKern(name, tier, [&](mlir::MLIRContext &context) {
           return liftToKern(*parsed.module, buffer->getMemBufferRef(), context);
         });
     if (result)
@@ -178,7 +178,7 @@ Result<TierResult> TierReader::readPtx(const std::string &name,
                              remarks.end());
     return result;
   };
-  return cached(makeKey("ptx", name, kept), read);
+  return cached(makeKey(getTierName(tier), name, kept), read);
 }
 
 //===----------------------------------------------------------------------===//

@@ -33,8 +33,9 @@ public:
   TierReader(const AnalyzeRequest &request, bool keepKern);
 
   /// The kernels of the PTX \p text; \p name is the file that places in the
-  /// PTX itself carry.
-  Result<TierResult> readPtx(const std::string &name, std::string text);
+  /// PTX itself carry. \p tier says who made it.
+  Result<TierResult> readPtx(const std::string &name, std::string text,
+                             Tier tier);
 
   /// The kernels in the machine code of \p image.
   Result<TierResult> readCode(const sass::Image &image,
@@ -43,8 +44,6 @@ public:
   /// The kernels of what `nvdisasm -json` printed.
   Result<TierResult> readDisassembly(const Input &input);
 
-  /// Lines of the files that places name.
-  SourceCache &getSources() { return sources; }
   /// Seconds that nvdisasm took.
   double getDisassemblySeconds() const { return disassemblySeconds; }
   /// Takes the IR that was kept, one text an input.

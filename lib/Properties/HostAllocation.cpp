@@ -6,18 +6,10 @@
 #include "Engine/HostDetector.h"
 
 using namespace d2k;
-using namespace d2k::cuda;
 using namespace d2k::properties;
 
 static void detect(HostDetector &detector) {
-  for (const HostTrace &trace : detector.getTraces())
-    for (const Event &event : trace.events) {
-      if (event.kind != EventKind::Allocate)
-        continue;
-      AttributeMap attributes;
-      attributes["call"] = event.call;
-      detector.addEvent(trace, std::nullopt, event, std::move(attributes));
-    }
+  detector.addCalls(cuda::EventKind::Allocate);
 }
 
 namespace d2k::properties {

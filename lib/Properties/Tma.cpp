@@ -4,6 +4,7 @@
 
 #include "Engine/Cluster.h"
 #include "Engine/Detector.h"
+#include "Engine/HostDetector.h"
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -189,6 +190,82 @@ static void detect(Detector &detector) {
                          maps);
 }
 
+//===----------------------------------------------------------------------===//
+// Host code
+//===----------------------------------------------------------------------===//
+
+/// Adds the tensor maps in `argument` and in its fields to `maps`. Returns
+/// false when there may be others: an argument that is not known.
+static bool collectMaps(const cuda::Argument &argument,
+                        const cuda::HostTrace &trace,
+                        std::vector<const cuda::TensorMap *> &maps) {
+  switch (argument.kind) {
+  case cuda::Argument::Kind::TensorMap:
+    if (!argument.tensorMap)
+      return false;
+    maps.push_back(&trace.tensorMaps[*argument.tensorMap]);
+    return true;
+  case cuda::Argument::Kind::Record: {
+    bool known = true;
+    for (const cuda::ArgumentField &field : argument.fields)
+      known &= collectMaps(field.value, trace, maps);
+    return known;
+  }
+  case cuda::Argument::Kind::Unknown:
+    // Nothing of this size holds a map, which has 128 bytes.
+    return argument.bytes > 0 && argument.bytes < 128;
+  default:
+    return true;
+  }
+}
+
+/// The swizzle of the tensor maps that a copy of `kind` in `dims` dimensions
+/// may go through: the one of all maps that reach the kernel and fit.
+static std::optional<AttrValue> findSwizzle(const HostDetector &detector,
+                                            size_t kernel, llvm::StringRef kind,
+                                            int64_t dims) {
+  std::set<int> modes;
+  for (const cuda::HostTrace &trace : detector.getTraces())
+    for (const cuda::Event *event : detector.getLaunches(trace)) {
+      if (detector.findKernel(*event) != kernel)
+        continue;
+      std::vector<const cuda::TensorMap *> maps;
+      for (const cuda::Argument &argument : event->arguments)
+        if (!collectMaps(argument, trace, maps))
+          return std::nullopt;
+      bool stores = kind == "store" || kind == "reduce";
+      for (const cuda::TensorMap *map : maps) {
+        if (int64_t(map->dimensions.size()) != dims)
+          continue;
+        if (map->buffer) {
+          // An input is not written; an output may be read.
+          cuda::Buffer::Kind buffer = trace.buffers[*map->buffer].kind;
+          if (stores && buffer == cuda::Buffer::Kind::Input)
+            continue;
+        }
+        modes.insert(map->swizzleBytes);
+      }
+    }
+  if (modes.size() != 1 || *modes.begin() < 0)
+    return std::nullopt;
+  return *modes.begin() == 0 ? std::string("none")
+                             : std::to_string(*modes.begin());
+}
+
+static void detectHost(HostDetector &detector) {
+  for (size_t i = 0; i < detector.getAnalysis().kernels.size(); ++i)
+    detector.refine(
+        i, "tma", "swizzle", [&](const Fact &fact) -> std::optional<AttrValue> {
+          auto dims = fact.attributes.find("dims");
+          auto op = fact.attributes.find("op");
+          if (dims == fact.attributes.end() || op == fact.attributes.end() ||
+              std::get<int64_t>(dims->second) == 0)
+            return std::nullopt;
+          return findSwizzle(detector, i, std::get<std::string>(op->second),
+                             std::get<int64_t>(dims->second));
+        });
+}
+
 namespace d2k::properties {
 Property makeTma() {
   PropertyInfo info;
@@ -217,7 +294,7 @@ Property makeTma() {
        {"none", "32", "64", "128"},
        "bytes of the swizzle pattern, from the host's encode call"}};
   info.decidingTiers = {Tier::Source, Tier::Ptx, Tier::Sass};
-  info.detectorTiers = {Tier::Ptx, Tier::Sass};
-  return {info, detect};
+  info.detectorTiers = {Tier::Source, Tier::Ptx, Tier::Sass};
+  return {info, detect, detectHost};
 }
 } // namespace d2k::properties

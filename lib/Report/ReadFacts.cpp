@@ -202,6 +202,8 @@ KernelFacts Reader::readKernel(const json::Cursor &cursor) {
   if (std::optional<json::Cursor> under = cursor.find("reachable_under"))
     for (const auto &[workload, reachable] : take(under->asObject()))
       kernel.reachableUnder[workload] = tristate(reachable);
+  if (cursor.find("not_launched_because"))
+    kernel.notLaunchedBecause = text(cursor, "not_launched_because");
   kernel.launches = count(cursor, "launches");
   kernel.registers = count(cursor, "registers");
   kernel.sharedBytes = count(cursor, "shared_bytes");

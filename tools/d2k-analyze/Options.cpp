@@ -2,10 +2,13 @@
 
 #include "Options.h"
 
+#include "d2k/Support/Files.h"
+
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Option/ArgList.h"
 #include "llvm/Option/OptTable.h"
 #include "llvm/Option/Option.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -42,6 +45,9 @@ public:
   Options() : GenericOptTable(OptionStrTable, OptionPrefixesTable, kInfos) {}
 };
 } // namespace
+
+/// More work at the same time is a mistake.
+static constexpr unsigned kMaxJobs = 1024;
 
 /// Whether \p arch is a target from sm_80 on; a letter may follow the number.
 static bool isTarget(llvm::StringRef arch) {
@@ -88,11 +94,39 @@ static Result<void> readKernelFilter(llvm::StringRef pattern,
   return {};
 }
 
+/// Where results and precompiled headers are kept. Results are kept only where
+/// the user names a folder.
+static void readCacheOptions(const InputArgList &args,
+                             AnalyzeRequest &request) {
+  if (args.hasArg(OPT_no_cache))
+    return;
+  auto variable = [](const char *name) -> std::optional<std::string> {
+    const char *value = std::getenv(name);
+    return value && *value ? std::optional<std::string>(value) : std::nullopt;
+  };
+  request.cacheFolder = variable("D2K_CACHE");
+  if (const Arg *arg = args.getLastArg(OPT_cache))
+    request.cacheFolder = arg->getValue();
+  // The folder of the XDG Base Directory Specification.
+  std::optional<std::string> folder = request.cacheFolder;
+  if (!folder)
+    if (std::optional<std::string> user = variable("XDG_CACHE_HOME"))
+      folder = joinPath(*user, "d2k");
+  if (!folder)
+    if (std::optional<std::string> home = variable("HOME"))
+      folder = joinPath(*home, ".cache/d2k");
+  if (folder)
+    request.headerFolder = joinPath(*folder, "headers");
+}
+
 Result<AnalyzeOptions> d2k::parseOptions(int argc, const char *const *argv) {
   Options table;
   unsigned missingIndex = 0, missingCount = 0;
-  InputArgList args =
-      table.ParseArgs(llvm::ArrayRef(argv, argc), missingIndex, missingCount);
+  llvm::BumpPtrAllocator allocator;
+  llvm::StringSaver saver(allocator);
+  llvm::SmallVector<const char *> words(argv, argv + argc);
+  llvm::cl::ExpandResponseFiles(saver, llvm::cl::TokenizeGNUCommandLine, words);
+  InputArgList args = table.ParseArgs(words, missingIndex, missingCount);
   if (missingCount)
     return usage(std::string(args.getArgString(missingIndex)) +
                  " needs a value");
@@ -169,11 +203,16 @@ Result<AnalyzeOptions> d2k::parseOptions(int argc, const char *const *argv) {
       return forwardFailure(std::move(read));
   if (const Arg *arg = args.getLastArg(OPT_compiler)) {
     llvm::StringRef who = arg->getValue();
-    if (who == "none")
-      options.request.compiler = PtxCompiler::None;
-    else if (who != "auto" && who != "nvcc")
-      return usage("--compiler: expected auto, nvcc or none, found '" +
+    auto compiler = llvm::StringSwitch<std::optional<PtxCompiler>>(who)
+                        .Case("auto", PtxCompiler::Auto)
+                        .Case("nvcc", PtxCompiler::Nvcc)
+                        .Case("clang", PtxCompiler::Clang)
+                        .Case("none", PtxCompiler::None)
+                        .Default(std::nullopt);
+    if (!compiler)
+      return usage("--compiler: expected auto, nvcc, clang or none, found '" +
                    who.str() + "'");
+    options.request.compiler = *compiler;
   }
   if (const Arg *arg = args.getLastArg(OPT_format)) {
     auto format =
@@ -197,12 +236,13 @@ Result<AnalyzeOptions> d2k::parseOptions(int argc, const char *const *argv) {
   options.baseline = value(OPT_baseline);
   options.request.withPtx = value(OPT_with_ptx);
   options.request.withCubin = value(OPT_with_cubin);
-  if (!args.hasArg(OPT_no_cache)) {
-    options.request.cacheFolder = value(OPT_cache);
-    if (const char *folder = std::getenv("D2K_CACHE");
-        folder && *folder && !options.request.cacheFolder)
-      options.request.cacheFolder = folder;
-  }
+  options.request.compileCommands = value(OPT_p);
+  readCacheOptions(args, options.request);
+  if (std::optional<std::string> text = value(OPT_j))
+    if (llvm::StringRef(*text).getAsInteger(10, options.request.jobs) ||
+        options.request.jobs < 1 || options.request.jobs > kMaxJobs)
+      return usage("-j: expected a number from 1 to " +
+                   std::to_string(kMaxJobs) + ", found '" + *text + "'");
   options.facts = args.hasArg(OPT_facts);
   if (std::optional<std::string> text = value(OPT_fail_under)) {
     double limit = 0;

@@ -17,11 +17,13 @@ defm arch : Eq<"arch", "<sm>", "Target, sm_80 to sm_120a (default sm_100a; PTX n
 defm entry : Eq<"entry", "<name>", "The host function that is called (default: the task's; without a task every one that launches)">;
 defm kernel : Eq<"kernel", "<regex>", "Only kernels whose name matches">;
 defm tiers : Eq<"tiers", "<list>", "Tiers to read: source, ptx, sass (default all that can be had)">;
-defm compiler : Eq<"compiler", "<who>", "Who makes PTX: auto, nvcc or none (default auto)">;
+defm compiler : Eq<"compiler", "<who>", "Who makes PTX: auto (nvcc where there is one, else Clang), nvcc, clang or none (default auto)">;
 defm with_ptx : Eq<"with-ptx", "<file>", "Use this PTX of the one source input instead of compiling">;
 defm with_cubin : Eq<"with-cubin", "<file>", "Use this machine code of the one source input instead of compiling">;
 defm cache : Eq<"cache", "<dir>", "Keep results there by content and use what is kept (default $D2K_CACHE)">;
-def no_cache : F<"no-cache", "Neither keep results nor use what is kept">;
+def j : JoinedOrSeparate<["-"], "j">, HelpText<"Work done at the same time (default: one piece for each processor)">, MetaVarName<"<n>">;
+def p : JoinedOrSeparate<["-"], "p">, HelpText<"Take the flags of sources from <dir>/compile_commands.json">, MetaVarName<"<dir>">;
+def no_cache : F<"no-cache", "Neither keep results and precompiled headers nor use what is kept">;
 defm format : Eq<"format", "<format>", "text, json or mlir (default text)">;
 def o : Separate<["-"], "o">, HelpText<"Write to <file> instead of standard output">, MetaVarName<"<file>">;
 def facts : F<"facts", "List facts and near misses also when a rubric is given">;

@@ -33,8 +33,15 @@ static cl::opt<std::string> taskFile("task", cl::desc("A task.json"),
                                      cl::cat(category));
 static cl::list<std::string>
     includes("I", cl::Prefix, cl::desc("Folder of headers"), cl::cat(category));
+static cl::opt<std::string>
+    headers("headers", cl::cat(category), cl::value_desc("folder"),
+            cl::desc("Keep precompiled headers there and use what is kept"));
 static cl::list<std::string> defines("D", cl::Prefix, cl::desc("Macro"),
                                      cl::cat(category));
+
+static cl::list<std::string>
+    compilerFlags("flag", cl::cat(category), cl::value_desc("flag"),
+                  cl::desc("A flag of nvcc for all sources"));
 
 static int report(const Failure &failure) {
   llvm::WithColor::error(llvm::errs(), "d2k-host") << failure.message << '\n';
@@ -49,9 +56,13 @@ int main(int argc, char **argv) {
   request.sources.assign(inputs.begin(), inputs.end());
   request.arch = arch;
   request.entry = entry;
+  if (!headers.empty())
+    request.headerFolder = headers;
   request.includeDirectories.assign(includes.begin(), includes.end());
+  std::vector<std::string> flags(compilerFlags.begin(), compilerFlags.end());
   for (const std::string &define : defines)
-    request.flags.push_back("-D" + define);
+    flags.push_back("-D" + define);
+  request.sourceFlags.assign(inputs.size(), flags);
   Result<std::string> toolkit = findCudaToolkit();
   if (!toolkit)
     return report(toolkit.error());

@@ -20,8 +20,11 @@ namespace d2k {
 
 /// Who makes PTX from CUDA source.
 enum class PtxCompiler : uint8_t {
-  /// nvcc where there is one, else an error.
+  /// nvcc where there is one, else Clang.
+  Auto,
   Nvcc,
+  /// Clang: its code is not nvcc's, and proves less (tier `ptx:clang`).
+  Clang,
   /// Nobody: only PTX and machine code that are handed in are read.
   None,
 };
@@ -36,12 +39,19 @@ struct AnalyzeRequest {
   std::optional<std::string> arch;
   /// Target of sources when the user named none.
   std::string defaultArch = "sm_100a";
-  PtxCompiler compiler = PtxCompiler::Nvcc;
+  PtxCompiler compiler = PtxCompiler::Auto;
   /// PTX and machine code that stand for the one source input.
   std::optional<std::string> withPtx, withCubin;
+  /// Work that is done at the same time, at most; 0 means one piece for each
+  /// processor.
+  unsigned jobs = 0;
+  /// Folder in which precompiled headers are kept; nothing keeps none.
+  std::optional<std::string> headerFolder;
   /// Folders searched for headers when compiling.
   std::vector<std::string> includeDirectories;
-  /// Flags for nvcc.
+  /// Folder of a compilation database, which has flags for each source.
+  std::optional<std::string> compileCommands;
+  /// Flags for nvcc, behind those.
   std::vector<std::string> compilerFlags;
   /// Skips kernels for which it returns false; empty means none.
   std::function<bool(const std::string &mangled, const std::string &demangled)>

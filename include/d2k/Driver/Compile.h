@@ -48,6 +48,8 @@ struct CompiledSource {
   std::map<std::string, KernelResources> resources;
   /// "nvcc 13.0.88"
   std::string tool;
+  /// Files that were read: the source and what it includes.
+  std::vector<std::string> files;
   /// Warnings, one an entry.
   std::vector<std::string> diagnostics;
   /// Wall-clock time of nvcc.

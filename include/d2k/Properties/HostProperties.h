@@ -17,6 +17,12 @@ namespace d2k::properties {
 void analyzeHost(const cuda::HostProgram &program, Analysis &analysis,
                  const SnippetProvider &snippets);
 
+/// Whether a question about \p analysis is open that the source of device code
+/// may answer, and that the sites which \p program has do not touch: then the
+/// source is worth reading as the device's compiler does.
+bool needsDeviceSource(const cuda::HostProgram &program,
+                       const Analysis &analysis);
+
 } // namespace d2k::properties
 
 #endif // D2K_PROPERTIES_HOSTPROPERTIES_H

@@ -332,24 +332,58 @@ static Value launchKernel(Interpreter &interpreter, const CallSite &call,
   return success();
 }
 
+/// Names of the fields of a launch configuration.
+struct ConfigFields {
+  /// Of grid and block: the extents, or one record that holds x, y and z.
+  std::array<const char *, 3> grid, block;
+  const char *dynamicShared, *stream;
+};
+
+/// cudaLaunchConfig_t
+static constexpr ConfigFields kRuntimeConfig = {
+    {"gridDim"}, {"blockDim"}, "dynamicSmemBytes", "stream"};
+/// CUlaunchConfig
+static constexpr ConfigFields kDriverConfig = {
+    {"gridDimX", "gridDimY", "gridDimZ"},
+    {"blockDimX", "blockDimY", "blockDimZ"},
+    "sharedMemBytes",
+    "hStream"};
+
+/// The launch that the configuration in argument 0 describes.
+static Event startConfiguredLaunch(Interpreter &interpreter,
+                                   const CallSite &call,
+                                   const ConfigFields &fields) {
+  Event event = startLaunch(interpreter, call);
+  Cell *config = interpreter.getRecord(call, 0);
+  auto find = [&](const char *name) {
+    return interpreter.findField(config, name);
+  };
+  auto readExtents = [&](const std::array<const char *, 3> &names) {
+    if (!names[1])
+      return readExtent(interpreter, find(names[0]));
+    std::array<Quantity, 3> result;
+    for (int i = 0; i < 3; ++i)
+      result[i] = interpreter.toQuantity(
+          read(interpreter, find(names[i]), "a launch extent"));
+    return result;
+  };
+  event.grid = readExtents(fields.grid);
+  event.block = readExtents(fields.block);
+  event.dynamicShared =
+      interpreter.toQuantity(read(interpreter, find(fields.dynamicShared),
+                                  "the dynamic shared memory of a launch"));
+  event.stream = interpreter.toStream(
+      read(interpreter, find(fields.stream), "the stream of a launch"));
+  readAttributes(interpreter, event, config);
+  return event;
+}
+
 /// cudaLaunchKernelExC(config, func, args) and the template
 /// cudaLaunchKernelEx(config, kernel, args...).
 static Value launchKernelEx(Interpreter &interpreter, const CallSite &call,
                             bool isTemplate) {
-  Event event = startLaunch(interpreter, call);
+  Event event = startConfiguredLaunch(interpreter, call, kRuntimeConfig);
   Value kernel = interpreter.getArgument(call, 1);
-  Cell *config = interpreter.getRecord(call, 0);
-  event.grid =
-      readExtent(interpreter, interpreter.findField(config, "gridDim"));
-  event.block =
-      readExtent(interpreter, interpreter.findField(config, "blockDim"));
-  event.dynamicShared = interpreter.toQuantity(
-      read(interpreter, interpreter.findField(config, "dynamicSmemBytes"),
-           "the dynamic shared memory of a launch"));
-  event.stream = interpreter.toStream(
-      read(interpreter, interpreter.findField(config, "stream"),
-           "the stream of a launch"));
-  readAttributes(interpreter, event, config);
   if (isTemplate) {
     for (unsigned i = 2; i < call.arguments.size(); ++i) {
       clang::QualType type = getParameterType(kernel, i - 2);
@@ -388,27 +422,8 @@ static Value driverLaunch(Interpreter &interpreter, const CallSite &call,
 
 /// cuLaunchKernelEx(config, f, params, extra)
 static Value driverLaunchEx(Interpreter &interpreter, const CallSite &call) {
-  Event event = startLaunch(interpreter, call);
+  Event event = startConfiguredLaunch(interpreter, call, kDriverConfig);
   Value kernel = interpreter.getArgument(call, 1);
-  Cell *config = interpreter.getRecord(call, 0);
-  static constexpr const char *kGrid[] = {"gridDimX", "gridDimY", "gridDimZ"};
-  static constexpr const char *kBlock[] = {"blockDimX", "blockDimY",
-                                           "blockDimZ"};
-  for (int i = 0; i < 3; ++i) {
-    event.grid[i] = interpreter.toQuantity(
-        read(interpreter, interpreter.findField(config, kGrid[i]),
-             "a launch extent"));
-    event.block[i] = interpreter.toQuantity(
-        read(interpreter, interpreter.findField(config, kBlock[i]),
-             "a launch extent"));
-  }
-  event.dynamicShared = interpreter.toQuantity(
-      read(interpreter, interpreter.findField(config, "sharedMemBytes"),
-           "the dynamic shared memory of a launch"));
-  event.stream = interpreter.toStream(
-      read(interpreter, interpreter.findField(config, "hStream"),
-           "the stream of a launch"));
-  readAttributes(interpreter, event, config);
   readParameterArray(interpreter, event, interpreter.getArgument(call, 2),
                      kernel);
   interpreter.addLaunch(std::move(event), kernel);

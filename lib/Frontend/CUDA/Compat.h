@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A header that is included before every source: what CUDA 13 code expects of
-// nvcc and Clang's host pass does not give.
+// nvcc and Clang's wrapper around the toolkit does not give. Bodies are there
+// for Clang as the compiler of device code; the values that the host computes
+// follow the C++ rules of the toolkit's crt/math_functions.hpp.
 
 #ifndef D2K_LIB_FRONTEND_CUDA_COMPAT_H
 #define D2K_LIB_FRONTEND_CUDA_COMPAT_H
@@ -13,17 +15,143 @@ inline constexpr const char *kCompatPath = "/d2k/clang-cuda-compat.h";
 
 inline constexpr const char *kCompatText = R"(#pragma once
 #pragma clang system_header
-#include <complex>
-#include <cmath>
-#define __NVCC_COMPAT_BY_D2K__ 1
 #ifndef __CUDACC_VER_MAJOR__
-#define __CUDACC_VER_MAJOR__ 13
-#define __CUDACC_VER_MINOR__ 0
-#define __CUDACC_VER_BUILD__ 88
+#define __CUDACC_VER_MAJOR__ (CUDART_VERSION / 1000)
+#define __CUDACC_VER_MINOR__ (CUDART_VERSION % 1000 / 10)
+#define __CUDACC_VER_BUILD__ 0
 #endif
 #ifndef __nv_pure__
 #define __nv_pure__
 #endif
+// isfinite, isnan, isinf and others without std::.
+#include <math.h>
+
+// min and max of two types, on the host.
+#define D2K_MINMAX(R, A, B)                                                    \
+  static inline __host__ R min(const A a, const B b) {                         \
+    return (R)a < (R)b ? (R)a : (R)b;                                          \
+  }                                                                            \
+  static inline __host__ R max(const A a, const B b) {                         \
+    return (R)a > (R)b ? (R)a : (R)b;                                          \
+  }
+#define D2K_MINMAX_INTEGER(S)                                                  \
+  D2K_MINMAX(S, S, S)                                                          \
+  D2K_MINMAX(unsigned S, unsigned S, unsigned S)                               \
+  D2K_MINMAX(unsigned S, S, unsigned S)                                        \
+  D2K_MINMAX(unsigned S, unsigned S, S)
+D2K_MINMAX_INTEGER(int)
+D2K_MINMAX_INTEGER(long)
+D2K_MINMAX_INTEGER(long long)
+D2K_MINMAX(float, float, float)
+D2K_MINMAX(double, double, double)
+D2K_MINMAX(double, float, double)
+D2K_MINMAX(double, double, float)
+#undef D2K_MINMAX_INTEGER
+#undef D2K_MINMAX
+
+// Loads and stores with a cache policy, for every type; the toolkit's own
+// overloads for some types are preferred.
+#define D2K_LOAD(NAME, POLICY)                                                 \
+  template <class T> __device__ inline T NAME(const T *p) {                    \
+    T r;                                                                       \
+    if constexpr (sizeof(T) == 16) {                                           \
+      unsigned *w = reinterpret_cast<unsigned *>(&r);                          \
+      asm volatile("ld.global." POLICY ".v4.u32 {%0, %1, %2, %3}, [%4];"       \
+                   : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])            \
+                   : "l"(p)                                                    \
+                   : "memory");                                                \
+    } else if constexpr (sizeof(T) == 8) {                                     \
+      asm volatile("ld.global." POLICY ".u64 %0, [%1];"                        \
+                   : "=l"(*reinterpret_cast<unsigned long long *>(&r))         \
+                   : "l"(p)                                                    \
+                   : "memory");                                                \
+    } else if constexpr (sizeof(T) == 4) {                                     \
+      asm volatile("ld.global." POLICY ".u32 %0, [%1];"                        \
+                   : "=r"(*reinterpret_cast<unsigned *>(&r))                   \
+                   : "l"(p)                                                    \
+                   : "memory");                                                \
+    } else if constexpr (sizeof(T) == 2) {                                     \
+      asm volatile("ld.global." POLICY ".u16 %0, [%1];"                        \
+                   : "=h"(*reinterpret_cast<unsigned short *>(&r))             \
+                   : "l"(p)                                                    \
+                   : "memory");                                                \
+    } else {                                                                   \
+      unsigned word;                                                           \
+      asm volatile("ld.global." POLICY ".u8 %0, [%1];"                         \
+                   : "=r"(word)                                                \
+                   : "l"(p)                                                    \
+                   : "memory");                                                \
+      *reinterpret_cast<unsigned char *>(&r) = word;                           \
+    }                                                                          \
+    return r;                                                                  \
+  }
+D2K_LOAD(__ldca, "ca")
+D2K_LOAD(__ldcg, "cg")
+D2K_LOAD(__ldcs, "cs")
+D2K_LOAD(__ldlu, "lu")
+D2K_LOAD(__ldcv, "cv")
+#undef D2K_LOAD
+#define D2K_STORE(NAME, POLICY)                                                \
+  template <class T> __device__ inline void NAME(T *p, T r) {                  \
+    if constexpr (sizeof(T) == 16) {                                           \
+      unsigned *w = reinterpret_cast<unsigned *>(&r);                          \
+      asm volatile("st.global." POLICY ".v4.u32 [%4], {%0, %1, %2, %3};" ::"r"( \
+                       w[0]),                                                  \
+                   "r"(w[1]), "r"(w[2]), "r"(w[3]), "l"(p)                     \
+                   : "memory");                                                \
+    } else if constexpr (sizeof(T) == 8) {                                     \
+      asm volatile("st.global." POLICY ".u64 [%1], %0;" ::"l"(                 \
+                       *reinterpret_cast<unsigned long long *>(&r)),           \
+                   "l"(p)                                                      \
+                   : "memory");                                                \
+    } else if constexpr (sizeof(T) == 4) {                                     \
+      asm volatile("st.global." POLICY ".u32 [%1], %0;" ::"r"(                 \
+                       *reinterpret_cast<unsigned *>(&r)),                     \
+                   "l"(p)                                                      \
+                   : "memory");                                                \
+    } else if constexpr (sizeof(T) == 2) {                                     \
+      asm volatile("st.global." POLICY ".u16 [%1], %0;" ::"h"(                 \
+                       *reinterpret_cast<unsigned short *>(&r)),               \
+                   "l"(p)                                                      \
+                   : "memory");                                                \
+    } else {                                                                   \
+      unsigned word = *reinterpret_cast<unsigned char *>(&r);                  \
+      asm volatile("st.global." POLICY ".u8 [%1], %0;" ::"r"(word), "l"(p)     \
+                   : "memory");                                                \
+    }                                                                          \
+  }
+D2K_STORE(__stwb, "wb")
+D2K_STORE(__stcg, "cg")
+D2K_STORE(__stcs, "cs")
+D2K_STORE(__stwt, "wt")
+#undef D2K_STORE
+
+// Two single-precision operations at once (crt/sm_100_rt.h).
+#define D2K_PACKED(MODE)                                                       \
+  __device__ inline float2 __ffma2_##MODE(float2 x, float2 y, float2 z) {      \
+    asm("fma." #MODE ".f32x2 %0, %1, %2, %0;"                                  \
+        : "+l"(*reinterpret_cast<unsigned long long *>(&z))                    \
+        : "l"(*reinterpret_cast<unsigned long long *>(&x)),                    \
+          "l"(*reinterpret_cast<unsigned long long *>(&y)));                   \
+    return z;                                                                  \
+  }                                                                            \
+  __device__ inline float2 __fadd2_##MODE(float2 x, float2 y) {                \
+    asm("add." #MODE ".f32x2 %0, %0, %1;"                                      \
+        : "+l"(*reinterpret_cast<unsigned long long *>(&x))                    \
+        : "l"(*reinterpret_cast<unsigned long long *>(&y)));                   \
+    return x;                                                                  \
+  }                                                                            \
+  __device__ inline float2 __fmul2_##MODE(float2 x, float2 y) {                \
+    asm("mul." #MODE ".f32x2 %0, %0, %1;"                                      \
+        : "+l"(*reinterpret_cast<unsigned long long *>(&x))                    \
+        : "l"(*reinterpret_cast<unsigned long long *>(&y)));                   \
+    return x;                                                                  \
+  }
+D2K_PACKED(rn)
+D2K_PACKED(rz)
+D2K_PACKED(rd)
+D2K_PACKED(ru)
+#undef D2K_PACKED
 )";
 
 } // namespace d2k::cuda

@@ -5,18 +5,17 @@
 
 #include "d2k/Frontend/CUDA/HostReader.h"
 
-#include "Compat.h"
+#include "ClangUnit.h"
 #include "Interpreter.h"
+#include "MathSites.h"
 
 #include "d2k/Support/Files.h"
 
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/Attr.h"
 #include "clang/AST/DeclTemplate.h"
-#include "clang/Basic/Diagnostic.h"
+#include "clang/Basic/Stack.h"
 #include "clang/Basic/Version.h"
-#include "clang/Frontend/ASTUnit.h"
-#include "clang/Tooling/Tooling.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -25,119 +24,6 @@
 
 using namespace d2k;
 using namespace d2k::cuda;
-
-/// Diagnostics that are repeated to the user.
-static constexpr size_t kMaxDiagnostics = 20;
-
-//===----------------------------------------------------------------------===//
-// Clang
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Keeps errors as text.
-class Collector : public clang::DiagnosticConsumer {
-public:
-  explicit Collector(std::vector<std::string> &messages) : messages(messages) {}
-
-  void HandleDiagnostic(clang::DiagnosticsEngine::Level level,
-                        const clang::Diagnostic &info) override {
-    clang::DiagnosticConsumer::HandleDiagnostic(level, info);
-    if (level < clang::DiagnosticsEngine::Error)
-      return;
-    ++numErrors;
-    if (messages.size() >= kMaxDiagnostics)
-      return;
-    llvm::SmallString<256> text;
-    info.FormatDiagnostic(text);
-    std::string place;
-    if (info.hasSourceManager() && info.getLocation().isValid()) {
-      clang::PresumedLoc presumed =
-          info.getSourceManager().getPresumedLoc(info.getLocation());
-      if (presumed.isValid())
-        place = std::string(presumed.getFilename()) + ":" +
-                std::to_string(presumed.getLine()) + ":" +
-                std::to_string(presumed.getColumn()) + ": ";
-    }
-    messages.push_back(place + text.str().str());
-  }
-
-  size_t numErrors = 0;
-
-private:
-  std::vector<std::string> &messages;
-};
-
-struct Unit {
-  std::unique_ptr<clang::ASTUnit> ast;
-  std::vector<std::string> diagnostics;
-  size_t numErrors = 0;
-};
-} // namespace
-
-/// Flags of nvcc that Clang takes as well.
-static void addUserFlags(std::vector<std::string> &args,
-                         const std::vector<std::string> &flags) {
-  for (size_t i = 0; i < flags.size(); ++i) {
-    llvm::StringRef flag = flags[i];
-    static constexpr llvm::StringRef kJoined[] = {"-D", "-U", "-I", "-isystem",
-                                                  "-include"};
-    bool taken = false;
-    for (llvm::StringRef prefix : kJoined)
-      if (flag.starts_with(prefix)) {
-        args.push_back(flag.str());
-        // The value may stand apart.
-        if (flag == prefix && i + 1 < flags.size())
-          args.push_back(flags[++i]);
-        taken = true;
-        break;
-      }
-    if (taken)
-      continue;
-    if (flag.consume_front("-std=") || flag.consume_front("--std=")) {
-      args.push_back("-std=" + flag.str());
-    } else if (flag == "-std" || flag == "--std") {
-      if (i + 1 < flags.size())
-        args.push_back("-std=" + flags[++i]);
-    }
-  }
-}
-
-static Unit parse(const HostRequest &request, const std::string &file,
-                  const std::string &text) {
-  std::vector<std::string> args = {
-      "-xcuda",
-      "--cuda-host-only",
-      "--cuda-gpu-arch=sm_80",
-      "--cuda-path=" + request.toolkit,
-      "-std=c++20",
-      "-resource-dir",
-      D2K_CLANG_RESOURCE_DIR,
-      "-w",
-      "-Wno-unknown-cuda-version",
-      "-ferror-limit=200",
-      "-include",
-      kCompatPath,
-  };
-  // libcu++ and CUB, which Clang does not look for.
-  std::string cccl = joinPath(request.toolkit, "include/cccl");
-  if (isDirectory(cccl)) {
-    args.push_back("-isystem");
-    args.push_back(cccl);
-  }
-  for (const std::string &directory : request.includeDirectories)
-    args.push_back("-I" + directory);
-  addUserFlags(args, request.flags);
-
-  Unit unit;
-  Collector collector(unit.diagnostics);
-  unit.ast = clang::tooling::buildASTFromCodeWithArgs(
-      text, args, file, "clang",
-      std::make_shared<clang::PCHContainerOperations>(),
-      clang::tooling::getClangStripDependencyFileAdjuster(),
-      {{kCompatPath, kCompatText}}, &collector);
-  unit.numErrors = collector.numErrors;
-  return unit;
-}
 
 //===----------------------------------------------------------------------===//
 // Functions of a translation unit
@@ -155,7 +41,8 @@ public:
 
 private:
   void visit(const clang::DeclContext *scope) {
-    for (const clang::Decl *decl : scope->decls())
+    // What a precompiled header holds belongs to the toolkit.
+    for (const clang::Decl *decl : scope->noload_decls())
       visitDecl(decl);
   }
 
@@ -284,55 +171,95 @@ static KernelDefinition describeKernel(clang::ASTContext &context,
           interpreter.getPlace(kernel->getLocation())};
 }
 
+/// A unit and the flags that it was read with.
+using ReadUnit = std::pair<ClangUnit, NvccFlags>;
+
+/// Reads the sources of \p request: as one unit, so that calls between them are
+/// followed, or one by one where that fails.
+static Result<std::vector<ReadUnit>> readUnits(const HostRequest &request,
+                                               Pass pass) {
+  clang::noteBottomOfStack();
+  struct Source {
+    std::string path, text;
+    std::vector<std::string> flags;
+  };
+  std::vector<Source> sources;
+  Source all;
+  for (size_t i = 0; i < request.sources.size(); ++i) {
+    Result<std::string> text = readFile(request.sources[i]);
+    if (!text)
+      return forwardFailure(std::move(text));
+    llvm::SmallString<256> absolute(request.sources[i]);
+    llvm::sys::fs::make_absolute(absolute);
+    Source source = {absolute.str().str(), std::move(*text), {}};
+    if (i < request.sourceFlags.size())
+      source.flags = request.sourceFlags[i];
+    all.text += "#include \"" + source.path + "\"\n";
+    all.flags.insert(all.flags.end(), source.flags.begin(), source.flags.end());
+    sources.push_back(std::move(source));
+  }
+
+  std::vector<ReadUnit> units;
+  auto read = [&](const Source &source) {
+    NvccFlags flags = readNvccFlags(source.flags);
+    ClangUnit unit = readUnit(request, flags, pass, source.path, source.text);
+    units.emplace_back(std::move(unit), std::move(flags));
+  };
+  if (sources.size() > 1) {
+    llvm::SmallString<256> path(llvm::sys::path::parent_path(sources[0].path));
+    llvm::sys::path::append(path, "d2k-all-sources.cu");
+    all.path = path.str().str();
+    read(all);
+    if (units[0].first.ast && units[0].first.numHostErrors == 0)
+      return units;
+    units.clear();
+  }
+  for (const Source &source : sources)
+    read(source);
+  return units;
+}
+
+Result<std::vector<MathSite>>
+d2k::cuda::readDeviceMath(const HostRequest &request) {
+  Result<std::vector<ReadUnit>> units = readUnits(request, Pass::Device);
+  if (!units)
+    return forwardFailure(std::move(units));
+  std::vector<MathSite> sites;
+  for (const auto &[unit, flags] : *units)
+    for (MathSite &site : findMathSites(unit, flags))
+      sites.push_back(std::move(site));
+  return sites;
+}
+
 Result<HostProgram> d2k::cuda::readHost(const HostRequest &request) {
   auto start = std::chrono::steady_clock::now();
   HostProgram program;
-  program.tool = "Clang " + clang::getClangToolFullVersion("").substr(0, 0) +
-                 CLANG_VERSION_STRING;
-
-  std::vector<std::pair<std::string, std::string>> files;
-  std::string together;
-  for (const std::string &source : request.sources) {
-    Result<std::string> text = readFile(source);
-    if (!text)
-      return forwardFailure(std::move(text));
-    llvm::SmallString<256> absolute(source);
-    llvm::sys::fs::make_absolute(absolute);
-    together += "#include \"" + absolute.str().str() + "\"\n";
-    files.emplace_back(absolute.str().str(), std::move(*text));
-  }
-
-  // Several sources are read as one, so that calls between them are followed;
-  // where that fails, the one with the entry is read alone.
-  std::vector<Unit> units;
-  if (files.size() == 1) {
-    units.push_back(parse(request, files[0].first, files[0].second));
-  } else {
-    llvm::SmallString<256> unity(llvm::sys::path::parent_path(files[0].first));
-    llvm::sys::path::append(unity, "d2k-all-sources.cu");
-    Unit all = parse(request, unity.str().str(), together);
-    if (all.numErrors == 0 && all.ast) {
-      units.push_back(std::move(all));
-    } else {
-      for (auto &[file, text] : files)
-        units.push_back(parse(request, file, text));
-    }
-  }
+  program.tool = "Clang " CLANG_VERSION_STRING;
+  Result<std::vector<ReadUnit>> units = readUnits(request, Pass::Host);
+  if (!units)
+    return forwardFailure(std::move(units));
 
   std::optional<Machine> machine = getMachine(request.arch);
   Machine known = machine.value_or(Machine());
   bool foundEntry = false;
-  for (Unit &unit : units) {
+  for (auto &[unit, flags] : *units) {
     program.diagnostics.insert(program.diagnostics.end(),
                                unit.diagnostics.begin(),
                                unit.diagnostics.end());
-    if (unit.numErrors)
+    program.files.insert(program.files.end(), unit.files.begin(),
+                         unit.files.end());
+    if (unit.numHostErrors)
       program.complete = false;
+    if (unit.numDeviceErrors)
+      program.deviceComplete = false;
     if (!unit.ast) {
       program.complete = false;
       program.diagnostics.push_back("Clang made no syntax tree");
       continue;
     }
+    std::vector<MathSite> sites = findMathSites(unit, flags);
+    program.mathSites.insert(program.mathSites.end(), sites.begin(),
+                             sites.end());
     clang::ASTContext &context = unit.ast->getASTContext();
     FunctionCollector functions(context);
     for (const clang::FunctionDecl *kernel : functions.kernels)

@@ -251,7 +251,17 @@ void Interpreter::declare(const clang::VarDecl *variable) {
                             : makeUnknown("a reference without an initialiser");
     return;
   }
-  Cell *cell = storage.make(variable->getType());
+  clang::QualType type = variable->getType();
+  // The length of a variable-length array is that of now.
+  if (const auto *array = context.getAsVariableArrayType(type)) {
+    Value length =
+        array->getSizeExpr() ? evaluateRvalue(array->getSizeExpr()) : Value();
+    if (length.isInteger() && length.integer > 0)
+      type = context.getConstantArrayType(
+          array->getElementType(), llvm::APInt(64, uint64_t(length.integer)),
+          nullptr, clang::ArraySizeModifier::Normal, 0);
+  }
+  Cell *cell = storage.make(type);
   frame().locals[variable] = Value::makePointer(cell);
   if (variable->getInit())
     initialize(cell, variable->getInit());

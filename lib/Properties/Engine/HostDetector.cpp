@@ -76,6 +76,29 @@ void HostDetector::addFact(const cuda::HostTrace &trace,
   addPlaces(finding, where);
 }
 
+void HostDetector::addSourceFact(size_t kernel, AttributeMap attributes,
+                                 const std::vector<SourceLocation> &where) {
+  addPlaces(facts[{kernel, std::move(attributes)}], where);
+}
+
+void HostDetector::addSourceUndecided(
+    size_t kernel, std::string reason, std::string wouldDecide,
+    const std::vector<SourceLocation> &where) {
+  addPlaces(undecided[{kernel, std::move(reason), std::move(wouldDecide)}],
+            where);
+}
+
+void HostDetector::refine(
+    size_t kernel, llvm::StringRef property, const std::string &name,
+    llvm::function_ref<std::optional<AttrValue>(const Fact &)> find) {
+  for (Fact &fact : analysis.kernels[kernel].facts)
+    if (fact.property == property)
+      if (std::optional<AttrValue> value = find(fact)) {
+        fact.attributes[name] = std::move(*value);
+        fact.tiers.insert(Tier::Source);
+      }
+}
+
 void HostDetector::addUndecided(const cuda::HostTrace &trace,
                                 std::optional<size_t> kernel,
                                 std::string reason, std::string wouldDecide,
@@ -106,7 +129,27 @@ void HostDetector::addEvent(const cuda::HostTrace &trace,
                "a launch list measured by a profile", {event.where});
 }
 
+void HostDetector::addCalls(cuda::EventKind kind) {
+  for (const cuda::HostTrace &trace : program.traces)
+    for (const cuda::Event &event : trace.events) {
+      if (event.kind != kind)
+        continue;
+      AttributeMap attributes;
+      attributes["call"] = event.call;
+      addEvent(trace, std::nullopt, event, std::move(attributes));
+    }
+}
+
 void HostDetector::settle(size_t kernel) { settled.insert(kernel); }
+
+void HostDetector::settle(
+    size_t kernel, llvm::StringRef property,
+    llvm::function_ref<bool(const Undecided &)> isAnswered) {
+  std::erase_if(analysis.kernels[kernel].undecided,
+                [&](const Undecided &entry) {
+                  return entry.property == property && isAnswered(entry);
+                });
+}
 
 FactSet &HostDetector::getSet(std::optional<size_t> kernel) {
   return kernel ? static_cast<FactSet &>(analysis.kernels[*kernel])
@@ -119,7 +162,7 @@ HostDetector::getWorkloads(const Finding &finding) const {
   for (const cuda::HostTrace &trace : program.traces)
     all.insert(trace.workload);
   // Under all of them is the same as without a condition.
-  if (finding.workloads == all)
+  if (finding.workloads == all || finding.workloads.empty())
     return {};
   return {finding.workloads.begin(), finding.workloads.end()};
 }
@@ -273,6 +316,14 @@ void properties::analyzeHost(const cuda::HostProgram &program,
                              const SnippetProvider &snippets) {
   HostDetector detector(program, analysis, snippets);
   analysis.hostAnalysed = !program.traces.empty();
+  auto run = [&](bool onlySource) {
+    for (const Property &property : getProperties())
+      if (property.detectHost && (property.readsDeviceSource || !onlySource)) {
+        property.detectHost(detector);
+        detector.finish(property.info);
+      }
+    analysis.normalize();
+  };
   if (program.traces.empty()) {
     // The entry that was asked for is not there: nothing can run.
     if (!program.missingEntry.empty() && program.complete) {
@@ -284,7 +335,7 @@ void properties::analyzeHost(const cuda::HostProgram &program,
             "no host function is named " + program.missingEntry;
       }
     }
-    return;
+    return run(/*onlySource=*/true);
   }
   fillReachability(detector, program, analysis);
   bool complete = program.complete;
@@ -293,10 +344,5 @@ void properties::analyzeHost(const cuda::HostProgram &program,
   if (complete)
     for (KernelFacts &kernel : analysis.kernels)
       kernel.completeTiers.insert(Tier::Source);
-  for (const Property &property : getProperties())
-    if (property.detectHost) {
-      property.detectHost(detector);
-      detector.finish(property.info);
-    }
-  analysis.normalize();
+  run(/*onlySource=*/false);
 }

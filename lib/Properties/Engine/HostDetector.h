@@ -48,6 +48,17 @@ public:
   void addFact(const cuda::HostTrace &trace, std::optional<size_t> kernel,
                AttributeMap attributes,
                const std::vector<SourceLocation> &where);
+  /// What the source of kernel \p kernel shows, whatever is launched.
+  void addSourceFact(size_t kernel, AttributeMap attributes,
+                     const std::vector<SourceLocation> &where);
+  /// What the source of kernel \p kernel leaves open.
+  void addSourceUndecided(size_t kernel, std::string reason,
+                          std::string wouldDecide,
+                          const std::vector<SourceLocation> &where);
+  /// Adds attribute \p name to the facts of \p property about \p kernel for
+  /// which \p find knows its value.
+  void refine(size_t kernel, llvm::StringRef property, const std::string &name,
+              llvm::function_ref<std::optional<AttrValue>(const Fact &)> find);
   void addUndecided(const cuda::HostTrace &trace, std::optional<size_t> kernel,
                     std::string reason, std::string wouldDecide,
                     const std::vector<SourceLocation> &where);
@@ -57,8 +68,14 @@ public:
   /// undecided for its reasons.
   void addEvent(const cuda::HostTrace &trace, std::optional<size_t> kernel,
                 const cuda::Event &event, AttributeMap attributes);
+  /// Every event of \p kind shows the property; its attribute `call` is the
+  /// function called.
+  void addCalls(cuda::EventKind kind);
   /// The host code answers what was left undecided about \p kernel in PTX.
   void settle(size_t kernel);
+  /// The same for the entries of \p property for which \p isAnswered.
+  void settle(size_t kernel, llvm::StringRef property,
+              llvm::function_ref<bool(const Undecided &)> isAnswered);
 
   /// Moves the findings of \p info into the analysis.
   void finish(const PropertyInfo &info);

@@ -20,6 +20,9 @@ struct Property {
   PropertyInfo info;
   void (*detect)(Detector &detector) = nullptr;
   void (*detectHost)(HostDetector &detector) = nullptr;
+  /// detectHost reads the source of device code: it also runs when no host
+  /// function launches anything.
+  bool readsDeviceSource = false;
 };
 
 /// All properties of this library, in the order of their files.

@@ -62,10 +62,13 @@ struct HostRequest {
   std::vector<std::string> sources;
   std::string arch;
   std::vector<std::string> includeDirectories;
-  /// The user's own flags, as nvcc takes them.
-  std::vector<std::string> flags;
+  /// Flags for each source, as nvcc takes them; one list a source.
+  std::vector<std::vector<std::string>> sourceFlags;
   /// Folder of the CUDA toolkit ("/usr/local/cuda").
   std::string toolkit;
+  /// Folder in which precompiled headers are kept and found again; nothing
+  /// reads the headers as text.
+  std::optional<std::string> headerFolder;
   /// The entry; empty means every host function that launches and that no
   /// other one calls.
   std::string entry;
@@ -74,6 +77,11 @@ struct HostRequest {
 
 /// Reads the sources of \p request. Fails only when an input cannot be read.
 Result<HostProgram> readHost(const HostRequest &request);
+
+/// Reads the sources of \p request as the device's compiler does and returns
+/// the sites in device code, those under `#ifdef __CUDA_ARCH__` included. Fails
+/// only when an input cannot be read.
+Result<std::vector<MathSite>> readDeviceMath(const HostRequest &request);
 
 } // namespace d2k::cuda
 

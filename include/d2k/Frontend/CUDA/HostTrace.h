@@ -219,15 +219,47 @@ struct KernelDefinition {
   SourceLocation where;
 };
 
-/// The host side of a submission.
+/// A place in device code that names a function of which there is an
+/// approximate unit.
+struct MathSite {
+  enum class How : uint8_t {
+    /// A function that stands for the unit: `__expf`.
+    Intrinsic,
+    /// Inline assembly.
+    Assembly,
+    /// An ordinary function that a flag turns into the unit.
+    Flag,
+    /// An ordinary function: the compiler decides what it makes of it.
+    Plain
+  };
+  How how = How::Plain;
+  /// "exp", "rcp": what the author asks for; empty for an ordinary function.
+  std::string op;
+  /// Units that it may become, as PTX spells them: "ex2"; empty for an ordinary
+  /// function, which may become any.
+  std::vector<std::string> units;
+  /// "__expf", "ex2.approx.ftz.f32"
+  std::string name;
+  SourceLocation where;
+  /// Lines of the statement around it.
+  int64_t firstLine = 0, lastLine = 0;
+};
+
+/// The host side of a submission, and what its device code spells out.
 struct HostProgram {
-  /// Clang understood everything: no errors.
+  /// Clang understood the host code: no errors outside of the bodies of device
+  /// functions.
   bool complete = true;
+  /// It understood those, too.
+  bool deviceComplete = true;
   std::vector<std::string> diagnostics;
+  /// Files that were read; not those of a precompiled header.
+  std::vector<std::string> files;
   /// "Clang 22.1.8"
   std::string tool;
   double seconds = 0;
   std::vector<KernelDefinition> kernels;
+  std::vector<MathSite> mathSites;
   /// The entry that was asked for, when no host function has its name.
   std::string missingEntry;
   /// One a workload, in their order. Without an entry to start from, one for

@@ -12,7 +12,7 @@ struct Args {
 
 __global__ void kernel(float *y, int n) {}
 
-// CHECK: diagnostic {{.*}}clang-rejects.cu:[[@LINE+1]]:{{.*}}unknown type name 'not_a_type_of_clang'
+// CHECK: diagnostic {{.*}}unknown-type.cu:[[@LINE+1]]:{{.*}}unknown type name 'not_a_type_of_clang'
 __device__ not_a_type_of_clang broken() { return 0; }
 
 // CHECK: trace run
