@@ -294,7 +294,7 @@ Property makeTma() {
        {"none", "32", "64", "128"},
        "bytes of the swizzle pattern, from the host's encode call"}};
   info.decidingTiers = {Tier::Source, Tier::Ptx, Tier::Sass};
-  info.detectorTiers = {Tier::Source, Tier::Ptx, Tier::Sass};
+  info.detectorTiers = {Tier::Ptx, Tier::Sass};
   return {info, detect, detectHost};
 }
 } // namespace d2k::properties

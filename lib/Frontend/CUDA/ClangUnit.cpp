@@ -45,6 +45,8 @@ std::vector<std::string> cuda::getLanguageArguments(const HostRequest &request,
       "-w",
       "-Wno-unknown-cuda-version",
       "-ferror-limit=0",
+      // Clang counts errors on the terminal otherwise.
+      "-fno-caret-diagnostics",
       // A header is built again when a file of the toolkit changed.
       "-fmodules-validate-system-headers",
   };
