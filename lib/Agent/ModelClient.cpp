@@ -121,6 +121,16 @@ private:
 
 } // namespace
 
+/// \p url without the name and password that it may have.
+static std::string hideUser(const std::string &url) {
+  size_t start = url.find("://");
+  start = start == std::string::npos ? 0 : start + 3;
+  size_t at = url.find('@', start);
+  if (at == std::string::npos || at > url.find('/', start))
+    return url;
+  return url.substr(0, start) + url.substr(at + 1);
+}
+
 /// The message in the JSON of an error, or its beginning.
 static std::string findMessage(const std::string &body) {
   if (Result<json::Document> document = json::Document::parse(body, "answer"))
@@ -134,7 +144,8 @@ static std::string findMessage(const std::string &body) {
 }
 
 std::string RemoteClient::explain(const HttpAnswer &answer) const {
-  std::string text = std::string(provider.name) + " at " + baseUrl + ": ";
+  std::string text =
+      std::string(provider.name) + " at " + hideUser(baseUrl) + ": ";
   if (answer.status == 0)
     return text + answer.problem;
   text += "HTTP " + std::to_string(answer.status);
@@ -202,7 +213,8 @@ Result<ModelResponse> RemoteClient::tryOnce(const std::string &body,
     if (!taken)
       problem = taken.error();
   }
-  std::string where = std::string(provider.name) + " at " + baseUrl + ": ";
+  std::string where =
+      std::string(provider.name) + " at " + hideUser(baseUrl) + ": ";
   if (problem)
     return fail(FailureKind::Environment,
                 redact(where + problem->message, getSecrets()));

@@ -47,9 +47,11 @@ std::string agent::makeTaskText(const task::Task &task,
   std::string text = description;
   if (text.empty() || text.back() != '\n')
     text += '\n';
-  return text + "\n## The generated header `" + task::getEntryName(task) +
-         ".h`\n\n```c\n" + task::generateEntryHeader(task) +
-         "```\n\n## Budget\n\nYou have " + std::to_string(turns) + " turns.\n";
+  text += "\n## The generated header `" + task::getEntryName(task) +
+          ".h`\n\n```c\n" + task::generateEntryHeader(task) + "```\n";
+  if (turns > 0)
+    text += "\n## Budget\n\nYou have " + std::to_string(turns) + " turns.\n";
+  return text;
 }
 
 std::string agent::makePlacebo(size_t bytes) {

@@ -317,7 +317,7 @@ Result<json::Value> agent::proposeDesign(const ProposeOptions &options,
   transcript->setSecrets((*client)->getSecrets());
   Proposal proposal(options, observer, **client, *transcript);
   Result<Design> design =
-      proposal.ask(makeTaskText(*task, *description, /*turns=*/350));
+      proposal.ask(makeTaskText(*task, *description, /*turns=*/0));
   if (!design)
     return forwardFailure(std::move(design));
 

@@ -13,6 +13,16 @@
 using namespace d2k;
 using namespace d2k::agent;
 
+/// Whether a provider that refuses a request means its length: only then may
+/// the conversation be cut. Each says it in its own words.
+static bool isAboutLength(const std::string &message) {
+  for (const char *words :
+       {"too long", "too large", "context", "maximum", "tokens", "413"})
+    if (message.find(words) != std::string::npos)
+      return true;
+  return false;
+}
+
 /// One response. A request that the provider finds too long is made shorter
 /// once.
 static Result<void> takeTurn(RunSession &session, ModelClient &client) {
@@ -48,7 +58,7 @@ static Result<void> takeTurn(RunSession &session, ModelClient &client) {
       return forwardFailure(std::move(response));
     // Not the submission's fault, whatever the kind says.
     response.error().kind = FailureKind::Environment;
-    if (isRetry)
+    if (isRetry || !isAboutLength(response.error().message))
       return forwardFailure(std::move(response));
     Result<bool> shorter = session.compact(/*force=*/true);
     if (!shorter)

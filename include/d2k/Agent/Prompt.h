@@ -21,7 +21,7 @@ const std::vector<std::string> &getArmNames();
 /// The same for all tasks and arms.
 std::string getSystemPrompt();
 
-/// Task, header of the entry, and the budget of \p turns.
+/// Task, header of the entry, and the budget of \p turns; 0: there is none.
 std::string makeTaskText(const task::Task &task, const std::string &description,
                          unsigned turns);
 

@@ -55,7 +55,11 @@ static json::Object makeBody(const ModelRequest &request,
       // The API refuses empty text.
       if (block.kind != Block::Kind::Text || !block.text.empty())
         content.push_back(makeContent(block));
-    if (&message == &request.messages.back() && !content.empty())
+    // It refuses a message without content too, which a model may well send.
+    if (content.empty())
+      content.emplace_back(
+          json::Object{{"type", "text"}, {"text", "(nothing)"}});
+    if (&message == &request.messages.back())
       if (json::Object *last = content.back().getAsObject())
         last->set("cache_control", makeCacheMark());
     messages.emplace_back(json::Object{

@@ -94,6 +94,12 @@ require(types.count("compaction") == 1, "compacted")
 sent = server.requests[4]["body"]["messages"]
 require("left out here" in json.dumps(sent), "the note")
 
+# A request that is refused for another reason costs nothing of it.
+server, out, done = run("refused", {(3, 1): "400"}, wanted=4)
+require("unknown parameter" in done.stderr, done.stderr)
+types = [e["type"] for e in readEvents(out)]
+require("compaction" not in types, "compacted in vain")
+
 # Endless output is cut, and the next turn is as usual.
 server, out, done = run(
     "endless",

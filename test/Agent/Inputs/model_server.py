@@ -234,6 +234,9 @@ class Handler(BaseHTTPRequestHandler):
             error = {"error": {"type": "x", "message": "no, " + server.key}}
             headers = [("retry-after-ms", "20")] if fault == "429" else []
             return self.answer(int(fault), json.dumps(error), headers)
+        if fault == "400":
+            error = {"error": {"type": "x", "message": "unknown parameter"}}
+            return self.answer(400, json.dumps(error))
         if fault == "too long":
             error = {"error": {"type": "x", "message": "prompt is too long"}}
             server.hidden = turn - 2

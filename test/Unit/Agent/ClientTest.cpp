@@ -183,6 +183,14 @@ TEST(AnthropicTest, SendsMalformedArgumentsAsAnObject) {
             "id1");
 }
 
+TEST(AnthropicTest, SendsNoMessageWithoutContent) {
+  ModelRequest request = makeRequest("{}");
+  request.messages[1].blocks = {Block::makeText("")};
+  json::Value body = findProvider("anthropic").makeBody(request, {}, false);
+  json::Cursor silent = json::Cursor(body, "body").at("messages").at(1);
+  EXPECT_EQ(*silent.at("content").at(0).getString("text"), "(nothing)");
+}
+
 TEST(OpenAITest, SendsResultsAsMessagesOfTheirOwn) {
   json::Value body =
       findProvider("openai").makeBody(makeRequest("{}"), {}, true);
