@@ -242,6 +242,54 @@ static bool liftHalfCompare(FunctionLifter &lifter,
                      inputs[1], parts.predicates[0]);
 }
 
+/// FSET and HSET2 write numbers: with BF 1.0 and 0.0, else all bits and none;
+/// of halves one each.
+static bool liftFloatSet(FunctionLifter &lifter,
+                         const Instruction &instruction) {
+  Parts parts(instruction);
+  std::optional<kern::Compare> predicate;
+  for (const std::string &modifier : instruction.mnemonic->modifiers)
+    if (!predicate)
+      predicate = getCompare(modifier);
+  if (!predicate || !parts.target || parts.predicates.size() != 1)
+    return false;
+  bool isHalf = instruction.getOpcode() == Opcode::HSET2;
+  ElementType type = !isHalf                      ? ElementType::F32
+                     : instruction.has("BF16_V2") ? ElementType::BF16X2
+                                                  : ElementType::F16X2;
+  SmallVector<Value, 3> inputs;
+  if (isHalf) {
+    SmallVector<Value, 2> halves;
+    if (!readHalves(lifter, parts, type, halves) || halves.size() != 2)
+      return false;
+    inputs.append(halves.begin(), halves.end());
+  } else {
+    if (parts.values.size() != 2)
+      return false;
+    for (const Operand *operand : parts.values)
+      inputs.push_back(lifter.floating(*operand, type));
+  }
+  kern::CompareOp::Properties properties;
+  properties.predicate = lifter.attr<kern::CompareAttr>(*predicate);
+  properties.type = lifter.type(type);
+  properties.resultType = lifter.type(instruction.has("BF") ? type
+                                      : isHalf              ? ElementType::U16X2
+                                                            : ElementType::U32);
+  std::optional<kern::BoolOp> combine = getBoolOp(instruction);
+  bool isPlain = isTrue(*parts.predicates[0]) &&
+                 (!combine || *combine == kern::BoolOp::And);
+  if (!isPlain) {
+    if (!combine)
+      return false;
+    properties.combine = lifter.attr<kern::BoolOpAttr>(*combine);
+    inputs.push_back(lifter.predicate(*parts.predicates[0]));
+  }
+  lifter.emit<kern::CompareOp>(properties,
+                               {static_cast<int32_t>(inputs.size())}, inputs,
+                               {lifter.to(*parts.target)});
+  return true;
+}
+
 /// FMNMX, HMNMX2: the minimum where the last predicate holds.
 static bool liftFloatMinMax(FunctionLifter &lifter,
                             const Instruction &instruction) {
@@ -375,6 +423,10 @@ LiftFn sasslift::findFloat(Opcode opcode) {
     return liftFloatCompare;
   case Opcode::HSETP2:
     return liftHalfCompare;
+  case Opcode::FSET:
+  case Opcode::UFSET:
+  case Opcode::HSET2:
+    return liftFloatSet;
   case Opcode::FMNMX:
   case Opcode::UFMNMX:
   case Opcode::FMNMX3:

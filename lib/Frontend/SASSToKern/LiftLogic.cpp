@@ -223,12 +223,52 @@ static bool isWindowAddress(Value value, unsigned depth = 8) {
 /// three of the second: the rank of a block over a shared memory address.
 static constexpr uint64_t kMapShared = 0x654;
 
+/// The selectors of the four values of a mode of PRMT, the first in the lowest
+/// 16 bits (PTX ISA, "prmt": forward and backward extraction, replication,
+/// clamped edges).
+static std::optional<uint64_t> getSelectors(std::string_view mode) {
+  static constexpr std::pair<std::string_view, uint64_t> kModes[] = {
+      {"F4E", 0x6543543243213210}, {"B4E", 0x0123701267015670},
+      {"RC8", 0x3333222211110000}, {"ECL", 0x3333322232113210},
+      {"ECR", 0x3210221011100000}, {"RC16", 0x3232101032321010},
+  };
+  for (const auto &[name, selectors] : kModes)
+    if (mode == name)
+      return selectors;
+  return std::nullopt;
+}
+
 static bool liftPermute(FunctionLifter &lifter,
                         const Instruction &instruction) {
   Parts parts(instruction);
-  if (!parts.target || parts.values.size() != 3 ||
-      !instruction.mnemonic->modifiers.empty())
+  if (!parts.target || parts.values.size() != 3)
     return false;
+  if (!instruction.mnemonic->modifiers.empty()) {
+    std::optional<uint64_t> selectors =
+        getSelectors(instruction.mnemonic->getFirst());
+    if (!selectors || instruction.mnemonic->modifiers.size() != 1)
+      return false;
+    Value number = lifter.integer(*parts.values[1]), selector;
+    if (std::optional<uint64_t> known = FunctionLifter::getConstant(number)) {
+      selector = lifter.constant32(*selectors >> (16 * (*known & 3)) & 0xffff);
+    } else {
+      number = lifter.arith(ArithKind::And, ElementType::B32,
+                            {number, lifter.constant32(3)});
+      number = lifter.arith(ArithKind::Shl, ElementType::B32,
+                            {number, lifter.constant32(4)});
+      selector = lifter.convert(
+          ElementType::U64, ElementType::U32,
+          lifter.arith(
+              ArithKind::Shr, ElementType::U64,
+              {lifter.constant(*selectors, lifter.module.i64), number}),
+          lifter.module.i32);
+    }
+    lifter.emitArith(ArithKind::Prmt, ElementType::B32,
+                     {lifter.integer(*parts.values[0]),
+                      lifter.integer(*parts.values[2]), selector},
+                     {lifter.to(*parts.target)});
+    return true;
+  }
   Value a = lifter.integer(*parts.values[0]),
         selector = lifter.integer(*parts.values[1]),
         b = lifter.integer(*parts.values[2]);
