@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Copies an ELF file with a fault in it: cut to a length, with one byte changed,
-# or with a section's bytes all set.
+# Copies an ELF file with a fault in it: cut to a length, with bytes changed, or
+# with a section's bytes all set.
 #
-# usage: damage.py INPUT OUTPUT --length N | --byte OFFSET VALUE | --section NAME
+# usage: damage.py INPUT OUTPUT
+#          --length N | --byte OFFSET VALUE [OFFSET VALUE...] | --section NAME
 
 import struct
 import sys
@@ -14,7 +15,8 @@ with open(source, "rb") as stream:
 if action == "--length":
     data = data[: int(values[0])]
 elif action == "--byte":
-    data[int(values[0], 0)] = int(values[1], 0)
+    for offset, value in zip(values[::2], values[1::2]):
+        data[int(offset, 0)] = int(value, 0)
 else:
     (offset,) = struct.unpack_from("<Q", data, 0x28)
     size, count, index = struct.unpack_from("<HHH", data, 0x3A)
