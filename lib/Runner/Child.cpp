@@ -6,11 +6,12 @@
 
 #include "ProcessTree.h"
 
+#include "d2k/Support/Environment.h"
+
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <thread>
 
@@ -25,8 +26,6 @@
 
 using namespace d2k;
 using namespace d2k::runner;
-
-extern char **environ;
 
 using Clock = std::chrono::steady_clock;
 
@@ -167,35 +166,6 @@ void Child::Impl::watch() {
 // Start
 //===----------------------------------------------------------------------===//
 
-static std::vector<std::string> makeEnvironment(const ChildConfig &config) {
-  std::map<std::string, std::string> variables;
-  for (char **entry = environ; *entry; ++entry) {
-    std::string_view text = *entry;
-    size_t equals = text.find('=');
-    if (equals != std::string_view::npos)
-      variables[std::string(text.substr(0, equals))] =
-          std::string(text.substr(equals + 1));
-  }
-  for (const auto &[name, value] : config.environment) {
-    if (value)
-      variables[name] = *value;
-    else
-      variables.erase(name);
-  }
-  std::vector<std::string> list;
-  for (const auto &[name, value] : variables)
-    list.push_back(name + "=" + value);
-  return list;
-}
-
-static std::vector<char *> makePointers(std::vector<std::string> &strings) {
-  std::vector<char *> pointers;
-  for (std::string &string : strings)
-    pointers.push_back(string.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 /// The descriptor at which a child finds its end of the socket.
 static constexpr int kChildChannel = 3;
 
@@ -214,7 +184,7 @@ Result<std::unique_ptr<Child>> Child::start(const ChildConfig &config) {
   std::vector<std::string> arguments = config.argv;
   arguments.push_back("--channel");
   arguments.push_back(std::to_string(kChildChannel));
-  std::vector<std::string> environment = makeEnvironment(config);
+  std::vector<std::string> environment = makeEnvironment(config.environment);
   std::vector<char *> argumentPointers = makePointers(arguments);
   std::vector<char *> environmentPointers = makePointers(environment);
   // Both ends above the numbers that they are moved to.

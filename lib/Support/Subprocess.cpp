@@ -6,12 +6,13 @@
 
 #include "d2k/Support/Subprocess.h"
 
+#include "d2k/Support/Environment.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <string_view>
 
 #include <fcntl.h>
@@ -21,8 +22,6 @@
 #include <unistd.h>
 
 using namespace d2k;
-
-extern char **environ;
 
 using Clock = std::chrono::steady_clock;
 
@@ -175,36 +174,6 @@ std::string CommandResult::describeEnd() const {
          ::strsignal(signal.value_or(0)) + ")";
 }
 
-static std::vector<std::string> makeEnvironment(const Command &command) {
-  std::map<std::string, std::string> variables;
-  if (!command.clearEnvironment)
-    for (char **entry = environ; *entry; ++entry) {
-      std::string_view text = *entry;
-      size_t equals = text.find('=');
-      if (equals != std::string_view::npos)
-        variables[std::string(text.substr(0, equals))] =
-            std::string(text.substr(equals + 1));
-    }
-  for (const auto &[name, value] : command.environment) {
-    if (value)
-      variables[name] = *value;
-    else
-      variables.erase(name);
-  }
-  std::vector<std::string> list;
-  for (const auto &[name, value] : variables)
-    list.push_back(name + "=" + value);
-  return list;
-}
-
-static std::vector<char *> makePointers(std::vector<std::string> &strings) {
-  std::vector<char *> pointers;
-  for (std::string &string : strings)
-    pointers.push_back(string.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 /// Reads what is there; closes the handle at the end of the stream.
 static void drain(Handle &from, std::string &into, uint64_t limit,
                   bool &truncated) {
@@ -330,7 +299,8 @@ Result<CommandResult> d2k::runCommand(const Command &command) {
     return failStart(program, "make its pipes", errno);
 
   std::vector<std::string> arguments = command.argv;
-  std::vector<std::string> environment = makeEnvironment(command);
+  std::vector<std::string> environment =
+      makeEnvironment(command.environment, command.clearEnvironment);
   std::vector<char *> argumentPointers = makePointers(arguments);
   std::vector<char *> environmentPointers = makePointers(environment);
   SigpipeGuard guard;
