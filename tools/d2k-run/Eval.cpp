@@ -6,10 +6,13 @@
 #include "EvaluateArguments.h"
 
 #include "d2k/Runner/Profile.h"
+#include "d2k/Support/CudaTools.h"
 #include "d2k/Support/Files.h"
+#include "d2k/Support/Subprocess.h"
 #include "d2k/Support/Terminal.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include <unistd.h>
@@ -50,6 +53,23 @@ private:
 
 } // namespace
 
+/// In PATH, or beside nvcc.
+static Result<std::string> findSanitizer() {
+  if (const char *named = std::getenv("D2K_COMPUTE_SANITIZER"); named && *named)
+    return std::string(named);
+  if (std::string path = findProgram("compute-sanitizer"); !path.empty())
+    return path;
+  if (Result<std::string> nvcc = findCudaTool(CudaTool::Nvcc)) {
+    std::filesystem::path beside =
+        std::filesystem::path(*nvcc).parent_path() / "compute-sanitizer";
+    if (isRegularFile(beside.string()))
+      return beside.string();
+  }
+  return fail(FailureKind::Environment,
+              "--sanitize: compute-sanitizer not found; it comes with the CUDA "
+              "toolkit");
+}
+
 static Result<EvaluateOptions> makeOptions(const Arguments &arguments) {
   if (arguments.getPositional().size() != 2)
     return fail(FailureKind::Usage,
@@ -62,6 +82,12 @@ static Result<EvaluateOptions> makeOptions(const Arguments &arguments) {
   options->workloads = arguments.getAll("workload");
   options->heldOut = arguments.has("held-out");
   options->profile = arguments.has("profile");
+  if (arguments.has("sanitize")) {
+    Result<std::string> found = findSanitizer();
+    if (!found)
+      return forwardFailure(std::move(found));
+    options->sanitizer = *found;
+  }
   if (arguments.has("no-score"))
     options->analyzer.clear();
   return options;
@@ -142,7 +168,7 @@ static Result<int> runEval(const Arguments &arguments) {
   return getEvalExitCode(evaluation->verdict);
 }
 
-Command d2k::run::getEvalCommand() {
+run::Command d2k::run::getEvalCommand() {
   return {
       "eval", "TASK SUBMISSION",
       "compile, validate and time a submission; SUBMISSION is a .cu file or a "
@@ -154,6 +180,7 @@ Command d2k::run::getEvalCommand() {
             "write the result (docs/schemas/result.schema.json)"},
            {"profile", "FILE",
             "measure counters; write what ran, for d2k-analyze"},
+           {"sanitize", "", "also a call under compute-sanitizer"},
            {"no-score", "", "do not call d2k-analyze"},
            {"quiet", "", "no progress"}}),
       runEval};

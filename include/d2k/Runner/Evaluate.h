@@ -30,6 +30,9 @@ struct EvaluateOptions {
   std::vector<int> devices = {0};
   /// The path of d2k-worker, and of d2k-analyze or empty.
   std::string worker, analyzer;
+  /// The path of compute-sanitizer, under which a call of each workload is made
+  /// too; empty: not asked for.
+  std::string sanitizer;
   /// Fail where a wall of the sandbox is missing.
   bool requireIsolation = false;
   /// Measure counters and keep the profile.

@@ -8,7 +8,9 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
+#include <thread>
 
 using namespace d2k;
 using namespace d2k::runner;
@@ -285,13 +287,49 @@ Step<void> Session::startOracle() {
   return {};
 }
 
-Step<void> Session::startWorker(Side side) {
+std::vector<std::string>
+Session::makeWorkerCommand(Side side, const std::string &tool) const {
+  SandboxConfig inner = makeSandbox(side);
+  if (tool.empty())
+    return makeConfinedCommand(options.worker, "worker", inner);
+  // The walls are around the sanitizer, whose child has nothing to put up.
+  SandboxConfig outer = inner;
+  outer.readOnly.push_back(options.worker);
+  outer.readOnly.push_back(
+      std::filesystem::path(options.sanitizer).parent_path().string());
+  // A CUDA context reserves terabytes.
+  outer.maxProgramBytes = uint64_t(1) << 62;
+  inner.outsideNamespaces = getNamespaceIds();
+  std::vector<std::string> command =
+      makeConfinedCommand(options.worker, "exec", outer);
+  for (const std::string &argument :
+       {std::string("--"), options.sanitizer, std::string("--tool"), tool,
+        options.worker, std::string("worker"), std::string("--sandbox"),
+        json::dump(inner.toJson(), /*pretty=*/false)})
+    command.push_back(argument);
+  return command;
+}
+
+Step<std::string> Session::finishWorker(Side side) {
+  Child &child = *workers[size_t(side)];
+  Reply reply = child.request("close", {}, 60s);
+  // A sanitizer prints its summary when the program has ended.
+  for (int i = 0; i < 600 && child.isRunning(); ++i)
+    std::this_thread::sleep_for(100ms);
+  std::string output = child.getOutput();
+  stopWorker(side);
+  if (!reply.isOk())
+    return failSubmission(Verdict::Crash,
+                          "the process did not end" + getTail(output));
+  return output;
+}
+
+Step<void> Session::startWorker(Side side, const std::string &sanitizerTool) {
   if (isRunning(side))
     return {};
   bool isTrusted = side == Side::Baseline;
   ChildConfig config;
-  config.argv =
-      makeConfinedCommand(options.worker, "worker", makeSandbox(side));
+  config.argv = makeWorkerCommand(side, sanitizerTool);
   config.environment = makeWorkerEnvironment();
   config.environment.emplace_back("LD_LIBRARY_PATH",
                                   getLibraryPath(libraryFolder));
@@ -305,7 +343,8 @@ Step<void> Session::startWorker(Side side) {
   // Until its library is loaded, the process is ours.
   Reply hello = child->request("hello",
                                {{"devices", makeDeviceList(options.devices)},
-                                {"counters", options.profile && !isTrusted}},
+                                {"counters", options.profile && !isTrusted},
+                                {"tracing", sanitizerTool.empty()}},
                                120s);
   note(getSideName(side), "hello", hello.seconds);
   if (!hello.isOk()) {
@@ -326,7 +365,7 @@ Step<void> Session::startWorker(Side side) {
                        .value_or("");
   if (Step<void> tried = tryIpc(*child); !tried)
     return tried;
-  if (!isTrusted) {
+  if (!isTrusted && sanitizerTool.empty()) {
     Step<void> confined = confine(*child);
     if (!confined)
       return confined;

@@ -67,8 +67,12 @@ public:
     libraries[size_t(side)] = std::move(library);
   }
   /// The worker of \p side, started and with its library loaded, when it does
-  /// not run.
-  Step<void> startWorker(Side side);
+  /// not run. With \p sanitizerTool it runs under that tool of
+  /// compute-sanitizer, behind the namespaces and without the filter of system
+  /// calls, and can measure nothing.
+  Step<void> startWorker(Side side, const std::string &sanitizerTool = "");
+  /// Asks the worker of \p side to end; what it printed.
+  Step<std::string> finishWorker(Side side);
   /// Ends it; the next startWorker starts a fresh one.
   void stopWorker(Side side) { workers[size_t(side)].reset(); }
   bool isRunning(Side side) {
@@ -116,6 +120,8 @@ private:
   Step<void> tryIpc(Child &child);
   Trouble explainEnd(Side side, const std::string &doing);
   SandboxConfig makeSandbox(Side side) const;
+  std::vector<std::string> makeWorkerCommand(Side side,
+                                             const std::string &tool) const;
 
   const EvaluateOptions &options;
   std::string libraryFolder, writableFolder;

@@ -6,6 +6,8 @@
 
 #include "Evaluate/WorkloadRun.h"
 
+#include "Evaluate/Sanitizer.h"
+
 #include "d2k/Support/Files.h"
 #include "d2k/Task/Arguments.h"
 
@@ -60,6 +62,8 @@ Step<void> WorkloadRun::runSteps() {
   if (Step<void> done = open(); !done)
     return done;
   Step<void> judged = runTrials();
+  if (judged && !options.sanitizer.empty())
+    judged = sanitize();
   validateSeconds = secondsSince(start);
   if (!judged || options.onlyValidate)
     return judged;
@@ -317,12 +321,13 @@ Step<void> WorkloadRun::prepareConstants(Side side, unsigned set) {
 }
 
 Step<void> WorkloadRun::callOnce(Side side, unsigned set,
-                                 const std::string &trial) {
+                                 const std::string &trial, unsigned patience) {
   std::string doing = "a call of " + workload.id + " (" + trial + ")";
   if (Step<void> done = handOver(side, {set}); !done)
     return done;
-  Step<json::Value> reply = session.askWorker(
-      side, "call", {{"set", int64_t(set)}}, options.callTimeout, doing);
+  Step<json::Value> reply =
+      session.askWorker(side, "call", {{"set", int64_t(set)}},
+                        patience * options.callTimeout, doing);
   if (!reply)
     return forwardTrouble(std::move(reply));
   json::Cursor cursor(*reply, "worker");
@@ -430,6 +435,57 @@ Step<void> WorkloadRun::runTrials() {
         !done)
       return done;
   }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// compute-sanitizer
+//===----------------------------------------------------------------------===//
+
+/// A call under the sanitizer may take this many times as long.
+static constexpr unsigned kSanitizerPatience = 100;
+
+Step<void> WorkloadRun::sanitize() {
+  for (const char *tool : {"memcheck", "racecheck"})
+    if (Step<void> done = sanitizeWith(tool); !done)
+      return done;
+  // A fresh process for what is timed.
+  return openWorker(Side::Submission);
+}
+
+Step<void> WorkloadRun::sanitizeWith(const std::string &tool) {
+  report("compute-sanitizer, " + tool);
+  session.stopWorker(Side::Submission);
+  Step<void> done = session.startWorker(Side::Submission, tool);
+  if (done)
+    done = openWorker(Side::Submission);
+  task::TrialSpec trial;
+  trial.kind = task::kRandomTrial;
+  trial.seed = makeRandomSeed();
+  if (done)
+    done = fill(0, trial, {Side::Submission});
+  if (done)
+    done = prepare({0}, /*perturb=*/false);
+  if (done)
+    done = callOnce(Side::Submission, 0, "compute-sanitizer, " + tool,
+                    kSanitizerPatience);
+  if (!done)
+    return done;
+  Step<std::string> output = session.finishWorker(Side::Submission);
+  if (!output)
+    return forwardTrouble(std::move(output));
+  std::optional<uint64_t> errors = findSanitizerErrors(*output);
+  if (!errors)
+    return failHarness(
+        {FailureKind::Environment,
+         "compute-sanitizer (" + tool +
+             ") gives no summary here: " + output->substr(0, 2000)});
+  if (*errors != 0)
+    return failSubmission(Verdict::Incorrect,
+                          "compute-sanitizer (" + tool + ") finds " +
+                              std::to_string(*errors) + " errors:\n" +
+                              output->substr(0, 2000));
+  result.notes.push_back("compute-sanitizer (" + tool + ") finds no error");
   return {};
 }
 

@@ -46,9 +46,13 @@ private:
   Step<void> fill(unsigned set, const task::TrialSpec &trial,
                   const std::vector<Side> &sides);
   Step<void> prepareConstants(Side side, unsigned set);
-  Step<void> callOnce(Side side, unsigned set, const std::string &trial);
+  Step<void> callOnce(Side side, unsigned set, const std::string &trial,
+                      unsigned patience = 1);
   /// Judges the last capture of \p set and keeps what is worst.
   Step<void> judge(unsigned set, bool isComplete, const std::string &trial);
+  /// One call under each tool of compute-sanitizer that is worth its time.
+  Step<void> sanitize();
+  Step<void> sanitizeWith(const std::string &tool);
   Step<void> warmBaseline();
   Step<void> measure();
   Step<void> profile();

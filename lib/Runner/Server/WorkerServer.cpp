@@ -114,7 +114,10 @@ Result<json::Object> WorkerServer::hello(const json::Cursor &request) {
     return forwardFailure(std::move(ordinals));
   wantCounters = request.getBoolean("counters").value_or(false);
   // Before the contexts, so that nothing is missed.
-  tracing = Sampler::startTracing();
+  if (request.getBoolean("tracing").value_or(true))
+    tracing = Sampler::startTracing();
+  else
+    tracing = fail(FailureKind::Environment, "nothing is traced on request");
   if (Result<void> done = devices.open(*ordinals); !done)
     return forwardFailure(std::move(done));
   return json::Object{
