@@ -4,6 +4,7 @@
 
 #include "d2k/Analysis/KernelContext.h"
 
+#include "d2k/Analysis/LaneAddresses.h"
 #include "d2k/Analysis/SharedObjects.h"
 
 using namespace d2k;
@@ -18,9 +19,15 @@ KernelContext::~KernelContext() = default;
 LaneForms &KernelContext::getLaneForms() {
   if (!laneForms)
     laneForms = std::make_unique<LaneForms>(
-        getIndex(), getConstants(), getLoops(), getMemory(), getUniformity(),
-        findBlockShape(getIndex()));
+        getIndex(), getConstants(), getDominance(), getLoops(), getMemory(),
+        getUniformity(), findBlockShape(getIndex()));
   return *laneForms;
+}
+
+LaneAddresses &KernelContext::getLaneAddresses() {
+  if (!laneAddresses)
+    laneAddresses = std::make_unique<LaneAddresses>(*this);
+  return *laneAddresses;
 }
 
 const SharedObjects &KernelContext::getSharedObjects() {

@@ -16,7 +16,8 @@ using namespace d2k::analysis;
 namespace {
 /// Longer sums say nothing.
 constexpr size_t kMaxTerms = 12;
-/// Factors and numbers beyond this are cut off.
+/// Factors and numbers of symbols beyond this are cut off. Descriptors have
+/// 64 bits; sums that reach them are only taken apart again.
 constexpr int64_t kMaxNumber = int64_t(1) << 48;
 /// No address in shared memory is as large (PTX ISA, "Matrix descriptor
 /// format": addresses have 18 bits).
@@ -24,7 +25,7 @@ constexpr int64_t kSharedEnd = int64_t(1) << 18;
 /// Operations of `function`.
 constexpr int64_t kCodeShift = -1, kCodeQuotient = -2, kCodeRemainder = -3,
                   kCodeAligned = -4, kCodeLongRemainder = -5, kCodePart = -6,
-                  kCodeTable = -7, kCodeBits = 0x100, kCodeRing = 0x400;
+                  kCodeBits = 0x100;
 /// A ring of more slots is none.
 constexpr size_t kMaxRing = 64;
 } // namespace
@@ -120,8 +121,10 @@ LaneForm LaneForms::add(const LaneForm &a, const LaneForm &b, int64_t factor) {
   if (!b.known)
     return b;
   auto sum = [&](const ThreadNumbers &x, const ThreadNumbers &y) {
-    return map(numThreads, x, y,
-               [&](int64_t p, int64_t q) { return p + q * factor; });
+    return map(numThreads, x, y, [&](int64_t p, int64_t q) {
+      // Wraps around like the register.
+      return int64_t(uint64_t(p) + uint64_t(q) * uint64_t(factor));
+    });
   };
   LaneForm result;
   result.inside = a.inside || b.inside;
@@ -140,10 +143,10 @@ LaneForm LaneForms::add(const LaneForm &a, const LaneForm &b, int64_t factor) {
     }
   }
   result.rest = sum(a.rest, b.rest);
-  if (result.terms.size() > kMaxTerms || result.rest.getLow() < -kMaxNumber ||
-      result.rest.getHigh() > kMaxNumber)
+  if (result.terms.size() > kMaxTerms)
     return unknown(kNone);
   foldRemainder(result);
+  foldRings(result);
   return result;
 }
 
@@ -153,8 +156,9 @@ LaneForm LaneForms::multiply(const LaneForm &a, int64_t factor) {
   if (factor == 0)
     return ofNumber(0);
   auto scaled = [&](const ThreadNumbers &x) {
-    return map(numThreads, x, 0,
-               [&](int64_t p, int64_t) { return p * factor; });
+    return map(numThreads, x, 0, [&](int64_t p, int64_t) {
+      return int64_t(uint64_t(p) * uint64_t(factor));
+    });
   };
   LaneForm result;
   result.inside = a.inside;
@@ -173,8 +177,6 @@ LaneForm LaneForms::multiply(const LaneForm &a, int64_t factor) {
     result.terms.push_back({symbol, product});
   }
   result.rest = scaled(a.rest);
-  if (result.rest.getLow() < -kMaxNumber || result.rest.getHigh() > kMaxNumber)
-    return unknown(kNone);
   return back.terms.empty() ? result : add(result, back);
 }
 
@@ -354,7 +356,9 @@ LaneForm LaneForms::product(const LaneForm &a, const LaneForm &b, OpId op) {
   if (a.isConstant())
     return multiply(b, a.rest.getSame());
   auto times = [&](const ThreadNumbers &x, const ThreadNumbers &y) {
-    return map(numThreads, x, y, [](int64_t p, int64_t q) { return p * q; });
+    return map(numThreads, x, y, [](int64_t p, int64_t q) {
+      return int64_t(uint64_t(p) * uint64_t(q));
+    });
   };
   LaneForm result;
   result.inside = a.inside || b.inside;
@@ -556,6 +560,23 @@ LaneForm LaneForms::shiftRight(const LaneForm &a, unsigned by, bool isSigned,
   return function(kCodeShift, of, op, {}, 1, origin);
 }
 
+int64_t LaneForms::getSharedEnd(const LaneForm &form) const {
+  for (const auto &[symbol, by] : form.terms) {
+    if (!by.isSame() || by.getSame() != 1)
+      continue;
+    int64_t end = kSharedEnd;
+    SymbolId s = symbol;
+    while (origins[s].exact && origins[s].of->terms.size() == 1) {
+      end /= origins[s].by;
+      s = origins[s].of->terms[0].first;
+    }
+    if (symbols[s].kind == LaneSymbolKind::Base &&
+        memory.getRoot(symbols[s].root).space == kern::Space::Shared)
+      return end;
+  }
+  return 0;
+}
+
 LaneForm LaneForms::bitwise(llvm::ArrayRef<const LaneForm *> in, uint8_t table,
                             unsigned width, OpId op) {
   bool inside = false;
@@ -625,11 +646,8 @@ LaneForm LaneForms::bitwise(llvm::ArrayRef<const LaneForm *> in, uint8_t table,
   // the symbolic one reaches.
   Range range = getRange(s);
   int64_t end = range.isNonNegative() ? range.high + 1 : 0;
-  if (SymbolId base = getBase(s);
-      base != kNone && memory.getRoot(symbols[base].root).space ==
-                           kern::Space::Shared &&
-      (end == 0 || end < 2 * kSharedEnd))
-    end = kSharedEnd;
+  if (int64_t shared = getSharedEnd(s))
+    end = shared;
   int64_t x[3] = {0, 0, 0};
   bool simple = true;
   for (unsigned j = 0; j < count && simple; ++j) {
@@ -652,12 +670,19 @@ LaneForm LaneForms::bitwise(llvm::ArrayRef<const LaneForm *> in, uint8_t table,
         simple &= highOf(in[j]->rest[t]) == high;
     x[j] = high.value_or(0);
   }
-  // Numbers above everything that the symbolic operand reaches are added.
-  if ((table == 0xfc || table == 0x3c) && count == 2 && end != 0) {
+  // Bits above everything that the symbolic operand reaches are added.
+  if (!simple && (table == 0xfc || table == 0x3c) && count == 2 && end != 0) {
+    int64_t lowMask = (int64_t(1) << k) - 1;
     const LaneForm &other = *in[1 - position];
-    unsigned zeros = other.rest.getTrailingZeros();
-    if (zeros < 40 && end <= (int64_t(1) << zeros))
-      return add(s, other);
+    LaneForm above, below;
+    above.rest = map(numThreads, other.rest, 0,
+                     [&](int64_t p, int64_t) { return p & ~lowMask; });
+    below.rest = map(numThreads, other.rest, 0,
+                     [&](int64_t p, int64_t) { return p & lowMask; });
+    if (end <= (int64_t(1) << above.rest.getTrailingZeros())) {
+      const LaneForm *low[] = {&s, &below};
+      return add(bitwise(low, table, width, op), above);
+    }
   }
   if (simple) {
     int64_t ones[3] = {x[0], x[1], x[2]}, zeros[3] = {x[0], x[1], x[2]};
@@ -704,178 +729,6 @@ LaneForm LaneForms::bitwise(llvm::ArrayRef<const LaneForm *> in, uint8_t table,
           result = Range::of(0, form->rest.getHigh());
       }
   return function(kCodeBits + table, in, op, result, alignment);
-}
-
-//===----------------------------------------------------------------------===//
-// Choices
-//===----------------------------------------------------------------------===//
-
-std::optional<LaneForm> LaneForms::tabulate(
-    llvm::ArrayRef<const LaneForm *> in,
-    llvm::function_ref<std::optional<int64_t>(llvm::ArrayRef<int64_t>)> fn) {
-  SymbolId source = kNone;
-  for (const LaneForm *form : in) {
-    if (!form->known || !form->rest.isSame())
-      return std::nullopt;
-    for (const auto &[symbol, by] : form->terms) {
-      const LaneSymbol &s = symbols[symbol];
-      SymbolId from = s.source == kNone ? symbol : s.source;
-      if (s.values.empty() || !by.isSame() ||
-          (source != kNone && source != from))
-        return std::nullopt;
-      source = from;
-    }
-  }
-  if (source == kNone)
-    return std::nullopt;
-  llvm::SmallVector<int64_t, 8> at(symbols[source].values.begin(),
-                                   symbols[source].values.end());
-  llvm::SmallVector<int64_t, 8> outcomes;
-  for (size_t i = 0; i < at.size(); ++i) {
-    llvm::SmallVector<int64_t, 4> x;
-    for (const LaneForm *form : in) {
-      int64_t sum = form->rest.getSame();
-      for (const auto &[symbol, by] : form->terms)
-        sum += by.getSame() *
-               (symbol == source ? at[i] : symbols[symbol].table[i]);
-      x.push_back(sum);
-    }
-    std::optional<int64_t> outcome = fn(x);
-    if (!outcome)
-      return std::nullopt;
-    outcomes.push_back(*outcome);
-  }
-  if (llvm::all_equal(outcomes))
-    return ofNumber(outcomes[0]);
-  int64_t slope = (outcomes[1] - outcomes[0]) / (at[1] - at[0]);
-  bool linear = true;
-  for (size_t i = 0; i < at.size(); ++i)
-    linear &= outcomes[i] == outcomes[0] + slope * (at[i] - at[0]);
-  if (linear)
-    return add(ofNumber(outcomes[0] - slope * at[0]), ofSymbol(source), slope);
-  int64_t low = *llvm::min_element(outcomes), common = 0;
-  for (int64_t outcome : outcomes)
-    common = std::gcd(common, outcome - low);
-  for (int64_t &outcome : outcomes)
-    outcome = (outcome - low) / common;
-  Key key{kCodeTable, source};
-  llvm::append_range(key, outcomes);
-  auto [it, isNew] = symbolOf.try_emplace(key, 0);
-  if (isNew) {
-    LaneSymbol symbol;
-    symbol.kind = symbols[source].kind;
-    symbol.source = source;
-    symbol.table.assign(outcomes.begin(), outcomes.end());
-    symbol.values.assign(outcomes.begin(), outcomes.end());
-    llvm::sort(symbol.values);
-    symbol.values.erase(llvm::unique(symbol.values), symbol.values.end());
-    symbol.range = Range::of(0, symbol.values.back());
-    it->second = makeSymbol(std::move(symbol));
-  }
-  return add(ofNumber(low), ofSymbol(it->second), common);
-}
-
-LaneForm LaneForms::choose(const LaneForm *condition, const LaneForm &a,
-                           const LaneForm &b, ValueId value, OpId op) {
-  if (condition && condition->isNumber()) {
-    const ThreadNumbers &c = condition->rest;
-    if (c.isSame())
-      return c.getSame() ? a : b;
-    if (!a.known || !b.known)
-      return unknown(op);
-    // By thread.
-    auto pick = [&](const ThreadNumbers &x, const ThreadNumbers &y) {
-      std::vector<int64_t> result(numThreads);
-      for (unsigned t = 0; t < numThreads; ++t)
-        result[t] = c[t] ? x[t] : y[t];
-      return ThreadNumbers(std::move(result));
-    };
-    LaneForm result;
-    result.inside = a.inside || b.inside;
-    result.rest = pick(a.rest, b.rest);
-    llvm::SmallVector<SymbolId, 8> all;
-    for (const auto &term : a.terms)
-      all.push_back(term.first);
-    for (const auto &term : b.terms)
-      all.push_back(term.first);
-    llvm::sort(all);
-    all.erase(llvm::unique(all), all.end());
-    for (SymbolId symbol : all)
-      result.terms.push_back(
-          {symbol, pick(a.getFactor(symbol), b.getFactor(symbol))});
-    return result;
-  }
-  if (!a.known || !b.known) {
-    // One way that cannot be followed and one that is the same in all lanes:
-    // the way that matters is not known.
-    return unknown(op);
-  }
-  if (a == b)
-    return a;
-  if (condition && condition->known) {
-    // By the value of a ring index.
-    LaneForm distance = add(a, b, -1);
-    const LaneForm *of[] = {condition, &distance};
-    auto chosen = [](llvm::ArrayRef<int64_t> x) -> std::optional<int64_t> {
-      return x[0] ? x[1] : 0;
-    };
-    if (std::optional<LaneForm> table = tabulate(of, chosen))
-      return add(b, *table);
-  }
-  bool sameA = isSameInWarps(a), sameB = isSameInWarps(b);
-  if (sameA != sameB) {
-    LaneForm result = sameA ? b : a;
-    result.inside = true;
-    return result;
-  }
-  if (std::optional<LaneForm> ring = ringOf({a, b}, value))
-    return *ring;
-  return atom(value);
-}
-
-std::optional<LaneForm> LaneForms::ringOf(llvm::ArrayRef<LaneForm> list,
-                                          ValueId value) {
-  // The first one plus one of several numbers.
-  if (list.empty() || !list[0].known)
-    return std::nullopt;
-  llvm::SmallVector<int64_t, 8> values;
-  bool inside = false;
-  for (const LaneForm &form : list) {
-    LaneForm distance = add(form, list[0], -1);
-    if (!distance.isConstant())
-      return std::nullopt;
-    inside |= form.inside;
-    values.push_back(distance.rest.getSame());
-  }
-  llvm::sort(values);
-  values.erase(llvm::unique(values), values.end());
-  if (values.size() > kMaxRing)
-    return std::nullopt;
-  if (values.size() == 1)
-    return list[0];
-  int64_t common = 0, low = values[0];
-  for (int64_t &v : values) {
-    v -= low;
-    common = std::gcd(common, v);
-  }
-  for (int64_t &v : values)
-    v /= common;
-  Key key{kCodeRing, int64_t(value)};
-  llvm::append_range(key, values);
-  auto [it, isNew] = symbolOf.try_emplace(key, 0);
-  if (isNew) {
-    LaneSymbol symbol;
-    symbol.kind = LaneSymbolKind::Ring;
-    symbol.values.assign(values.begin(), values.end());
-    symbol.range = Range::of(0, values.back());
-    symbol.value = value;
-    it->second = makeSymbol(std::move(symbol));
-  }
-  LaneForm result = add(list[0], ofSymbol(it->second), common);
-  result.rest = map(numThreads, result.rest, 0,
-                    [&](int64_t p, int64_t) { return p + low; });
-  result.inside |= inside;
-  return result;
 }
 
 std::string LaneForms::toString(const LaneForm &form, unsigned lanes) const {

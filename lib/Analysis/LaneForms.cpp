@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The form of each value: operations first, then values that loops carry and
-// control flow chooses. LaneArithmetic.cpp calculates.
+// The forms of what operations compute. LaneArithmetic.cpp calculates, and
+// LaneChoices.cpp has the values that control flow chooses.
 
 #include "d2k/Analysis/LaneForms.h"
 
@@ -20,8 +20,6 @@ constexpr unsigned kMaxDepth = 400;
 /// Numbers of threads worked out before everything else is given up, so that
 /// the largest kernels stay within a second.
 constexpr uint64_t kMaxWork = 200'000'000;
-/// Values of a ring index, and values that take part in its step.
-constexpr size_t kMaxRing = 64, kMaxStates = 32, kMaxSlice = 128;
 constexpr unsigned kWarp = 32;
 /// Addresses in shared memory are below this.
 constexpr int64_t kSharedEnd = int64_t(1) << 18;
@@ -55,10 +53,13 @@ BlockShape analysis::findBlockShape(const KernelIndex &index) {
 }
 
 LaneForms::LaneForms(const KernelIndex &index, const ConstantValues &constants,
-                     const LoopNest &loops, const MemoryRoots &memory,
-                     const Uniformity &uniformity, BlockShape shape)
-    : index(index), constants(constants), loops(loops), memory(memory),
-      uniformity(uniformity), shape(shape) {
+                     const Dominance &dominance, const LoopNest &loops,
+                     const MemoryRoots &memory, const Uniformity &uniformity,
+                     BlockShape shape, std::optional<unsigned> iteration,
+                     std::optional<std::pair<ValueId, bool>> assumed)
+    : index(index), constants(constants), dominance(dominance), loops(loops),
+      memory(memory), uniformity(uniformity), shape(shape),
+      iteration(iteration), assumed(assumed) {
   numThreads = std::min(1024u, (shape.getThreads() + kWarp - 1) / kWarp * kWarp);
   forms.resize(index.getNumValues());
   computing.assign(index.getNumValues(), false);
@@ -80,7 +81,10 @@ const LaneForm &LaneForms::get(ValueId value) {
   computing[value] = false;
   --depth;
   work += form.terms.empty() && form.rest.isSame() ? 1 : numThreads;
-  if (!form.known && cuts != cutsBefore)
+  bool poor = !form.known || llvm::any_of(form.terms, [&](const auto &term) {
+    return symbols[term.first].kind == LaneSymbolKind::Other;
+  });
+  if (poor && cuts != cutsBefore)
     tentative.push_back(value);
   forms[value] = std::make_shared<const LaneForm>(std::move(form));
   made.push_back(value);
@@ -92,6 +96,61 @@ const LaneForm &LaneForms::get(ValueId value) {
   tentative.clear();
   made.clear();
   return *forms[value];
+}
+
+ValueId LaneForms::stripNot(ValueId predicate, bool &holds) const {
+  while (predicate != kNone && index.getDef(predicate) != kNone) {
+    OpId def = index.getDef(predicate);
+    auto arith = dyn_cast<kern::ArithOp>(index.getOp(def));
+    if (!arith || arith.getKind() != ArithKind::Not ||
+        arith.getType() != kern::ElementType::Pred)
+      break;
+    holds = !holds;
+    predicate = index.getOperands(def)[0];
+  }
+  return predicate;
+}
+
+std::optional<std::pair<ValueId, bool>> LaneForms::getGuard(OpId op) const {
+  ValueId guard = index.getGuard(op);
+  bool holds = !index.isGuardNegated(op);
+  auto copy = dyn_cast<kern::AsyncCopyOp>(index.getOp(op));
+  if (guard == kNone && copy && copy.getIgnoreSrc()) {
+    guard = index.getId(copy.getIgnoreSrc());
+    holds = false;
+  }
+  if (guard == kNone)
+    return std::nullopt;
+  guard = stripNot(guard, holds);
+  return std::pair(guard, holds);
+}
+
+std::vector<bool> LaneForms::getActive(OpId op) {
+  std::vector<bool> active(numThreads, true);
+  for (unsigned t = shape.getThreads(); t < numThreads; ++t)
+    active[t] = false;
+  auto require = [&](ValueId condition, bool outcome) {
+    const LaneForm &form = get(condition);
+    if (form.isNumber())
+      for (unsigned t = 0; t < numThreads; ++t)
+        active[t] = active[t] && ((form.rest[t] & 1) != 0) == outcome;
+  };
+  if (ValueId guard = index.getGuard(op); guard != kNone)
+    require(guard, !index.isGuardNegated(op));
+  for (BlockId block = index.getBlockOf(op); block != kNone;) {
+    BlockId above = dominance.getImmediateDominator(block);
+    if (above == kNone)
+      break;
+    auto branch =
+        dyn_cast<kern::CondBranchOp>(index.getOp(index.getTerminator(above)));
+    llvm::ArrayRef<BlockId> next = index.getSuccessors(above);
+    if (branch && next.size() == 2 && next[0] != next[1])
+      for (unsigned side : {0u, 1u})
+        if (next[side] == block && dominance.getPredecessors(block).size() == 1)
+          require(index.getId(branch.getCondition()), side == 0);
+    block = above;
+  }
+  return active;
 }
 
 LaneForm LaneForms::atom(ValueId value) {
@@ -290,12 +349,17 @@ LaneForm LaneForms::computeOp(ValueId value) {
     if (auto pack = dyn_cast<kern::PackOp>(op)) {
       // The low half counts: addresses are compared modulo 2^32 at least.
       LaneForm low = get(in[0]);
-      if (!low.isNumber() || in.size() != 2)
+      if (!low.known || in.size() != 2)
         return low;
       LaneForm high = get(in[1]);
       unsigned width = getWidth(index.getValue(in[0]).getType());
       if (!high.isNumber() || width >= 64)
         return low;
+      // The upper half of a descriptor.
+      if (!low.isNumber())
+        return high.isConstant() && width == 32
+                   ? add(low, multiply(high, int64_t(1) << width))
+                   : low;
       std::vector<int64_t> numbers;
       bool same = low.rest.isSame() && high.rest.isSame();
       for (unsigned t = 0; t < (same ? 1 : numThreads); ++t)
@@ -321,6 +385,11 @@ LaneForm LaneForms::computeOp(ValueId value) {
       return from;
     }
     if (isa<kern::SelectOp>(op)) {
+      if (assumed) {
+        bool holds = true;
+        if (stripNot(in[0], holds) == assumed->first)
+          return get(in[holds == assumed->second ? 1 : 2]);
+      }
       LaneForm condition = get(in[0]), a = get(in[1]), b = get(in[2]);
       bool wide = getWidth(index.getValue(in[0]).getType()) > 1;
       auto undefined = [&](ValueId v) {
@@ -329,7 +398,8 @@ LaneForm LaneForms::computeOp(ValueId value) {
       };
       if (undefined(in[1]) || undefined(in[2]))
         return undefined(in[1]) ? b : a;
-      return choose(wide ? nullptr : &condition, a, b, value, def);
+      return choose(wide ? nullptr : &condition, a, b, value, def,
+                    uniformity.get(in[0]) != Agreement::Thread);
     }
     if (auto compare = dyn_cast<kern::CompareOp>(op))
       return computeCompare(compare, def, value);
@@ -343,6 +413,13 @@ LaneForm LaneForms::computeOp(ValueId value) {
     return unguarded();
   // What is used under the same guard is the new value; the old one is kept by
   // lanes that do not use it, or that are known by number.
+  if (assumed) {
+    bool holds = !index.isGuardNegated(def);
+    if (stripNot(guard, holds) == assumed->first)
+      return holds == assumed->second
+                 ? unguarded()
+                 : get(in[in.size() - index.getNumResults(def) + number]);
+  }
   LaneForm form = unguarded();
   LaneForm condition = get(guard);
   bool byRing = condition.known && !condition.terms.empty() &&
@@ -747,303 +824,4 @@ LaneForm LaneForms::computeArith(kern::ArithOp arith, OpId op, ValueId value) {
                        operandsOf, op, constants.getRange(value))
             : unknown(op);
   return form.known ? form : atom(value);
-}
-
-//===----------------------------------------------------------------------===//
-// Values that control flow chooses
-//===----------------------------------------------------------------------===//
-
-LaneForm LaneForms::computeArg(ValueId value) {
-  BlockId block = index.getDefBlock(value);
-  if (index.getIncoming(value).empty()) {
-    // A parameter's address.
-    auto [it, isNew] = symbolOf.try_emplace(Key{0x900, int64_t(value)}, 0);
-    if (isNew) {
-      LaneSymbol symbol;
-      symbol.kind = LaneSymbolKind::Launch;
-      symbol.value = value;
-      it->second = makeSymbol(std::move(symbol));
-    }
-    return ofSymbol(it->second);
-  }
-  uint32_t loop = loops.getInnermost(block);
-  if (loop != kNone && loops.getLoop(loop).header == block)
-    return computeLoopArg(value, loop);
-  return computeJoin(value);
-}
-
-LaneForm LaneForms::computeLoopArg(ValueId value, uint32_t loop) {
-  if (std::optional<LaneForm> form = findStep(value, loop))
-    return *form;
-  if (std::optional<LaneForm> form = findRing(value))
-    return *form;
-  return atom(value);
-}
-
-std::optional<LaneForm> LaneForms::findStep(ValueId value, uint32_t loop) {
-  // In terms of a symbol for the value itself, every way back adds one step.
-  LaneSymbol placeholder;
-  placeholder.value = value;
-  // Steps do not look through the sign or size of what they are added to.
-  SymbolId self = makeSymbol(placeholder);
-  size_t before = made.size();
-  forms[value] = std::make_shared<const LaneForm>(ofSymbol(self));
-  std::optional<LaneForm> start, step;
-  bool fits = true;
-  for (const KernelIndex::Incoming &in : index.getIncoming(value)) {
-    if (!constants.isExecutableEdge(in.edge))
-      continue;
-    if (in.value == kNone) {
-      fits = false;
-      break;
-    }
-    bool back = loops.contains(loop, in.from);
-    LaneForm form = get(in.value);
-    if (back)
-      form = add(form, ofSymbol(self), -1);
-    if (!form.known || (back && !form.getFactor(self).isZero())) {
-      fits = false;
-      break;
-    }
-    std::optional<LaneForm> &slot = back ? step : start;
-    if (slot && !(*slot == form)) {
-      fits = false;
-      break;
-    }
-    slot = form;
-  }
-  // What was seen in terms of the placeholder is forgotten.
-  forms[value].reset();
-  for (ValueId other : llvm::ArrayRef(made).drop_front(before))
-    if (forms[other] &&
-        (!forms[other]->known || !forms[other]->getFactor(self).isZero() ||
-         llvm::any_of(forms[other]->terms, [&](const auto &term) {
-           return llvm::is_contained(factors[term.first], self) ||
-                  term.first > self;
-         })))
-      forms[other].reset();
-  made.resize(before);
-  if (!fits || !start || !step || !isSameInWarps(*step))
-    return std::nullopt;
-  if (step->isConstant() && step->rest.isZero())
-    return start;
-  for (const auto &[symbol, by] : step->terms)
-    if (symbols[symbol].kind != LaneSymbolKind::Launch)
-      return std::nullopt;
-  auto [it, isNew] = loopSymbols.try_emplace(loop, 0);
-  if (isNew) {
-    LaneSymbol symbol;
-    symbol.kind = LaneSymbolKind::Loop;
-    symbol.loop = loop;
-    std::optional<int64_t> trip = loops.getLoop(loop).trip;
-    symbol.range = Range::of(0, trip ? std::max<int64_t>(*trip - 1, 0)
-                                     : int64_t(INT32_MAX));
-    it->second = makeSymbol(std::move(symbol));
-  }
-  LaneForm iteration = ofSymbol(it->second);
-  LaneForm moved = product(iteration, *step, kNone);
-  return moved.known ? std::optional(add(*start, moved)) : std::nullopt;
-}
-
-LaneForm LaneForms::computeJoin(ValueId value) {
-  llvm::SmallVector<LaneForm, 4> ways;
-  llvm::SmallVector<KernelIndex::Incoming, 4> edges;
-  for (const KernelIndex::Incoming &in : index.getIncoming(value)) {
-    if (!constants.isExecutableEdge(in.edge))
-      continue;
-    if (in.value == kNone)
-      return atom(value);
-    OpId def = index.getDef(in.value);
-    if (def != kNone && isa<kern::UndefOp>(index.getOp(def)))
-      continue;
-    LaneForm form = get(in.value);
-    if (!form.known)
-      return unknown(form.blocker);
-    if (llvm::is_contained(ways, form))
-      continue;
-    ways.push_back(std::move(form));
-    edges.push_back(in);
-  }
-  if (ways.empty())
-    return atom(value);
-  if (ways.size() == 1)
-    return ways[0];
-  if (ways.size() == 2) {
-    BlockId block = index.getDefBlock(value);
-    auto condition = getEdgeCondition(edges[0], block);
-    if (condition) {
-      LaneForm decided = get(condition->first);
-      return condition->second
-                 ? choose(&decided, ways[0], ways[1], value, kNone)
-                 : choose(&decided, ways[1], ways[0], value, kNone);
-    }
-    return choose(nullptr, ways[0], ways[1], value, kNone);
-  }
-  if (std::optional<LaneForm> ring = ringOf(ways, value))
-    return *ring;
-  return atom(value);
-}
-
-std::optional<std::pair<ValueId, bool>>
-LaneForms::getEdgeCondition(const KernelIndex::Incoming &in,
-                            BlockId block) const {
-  auto branchOf = [&](BlockId from, BlockId to)
-      -> std::optional<std::pair<ValueId, bool>> {
-    OpId end = index.getTerminator(from);
-    auto branch = dyn_cast<kern::CondBranchOp>(index.getOp(end));
-    if (!branch)
-      return std::nullopt;
-    llvm::ArrayRef<BlockId> next = index.getSuccessors(from);
-    if (next[0] == next[1])
-      return std::nullopt;
-    return std::pair(index.getId(branch.getCondition()), next[0] == to);
-  };
-  // The edge itself is one side of a branch, or the only block before it is.
-  if (auto condition = branchOf(in.from, block)) {
-    OpId end = index.getTerminator(in.from);
-    auto branch = cast<kern::CondBranchOp>(index.getOp(end));
-    bool first = index.getEdge(in.from, 0) == in.edge;
-    return std::pair(index.getId(branch.getCondition()), first);
-  }
-  llvm::ArrayRef<BlockId> before = index.getPredecessors(in.from);
-  if (before.size() == 1 && index.getSuccessors(in.from).size() == 1)
-    return branchOf(before[0], in.from);
-  return std::nullopt;
-}
-
-void LaneForms::collectStates(ValueId value,
-                              llvm::SmallVectorImpl<ValueId> &states,
-                              llvm::SmallVectorImpl<ValueId> &visited) const {
-  if (llvm::is_contained(visited, value) || visited.size() > kMaxSlice)
-    return;
-  visited.push_back(value);
-  if (constants.get(value))
-    return;
-  OpId def = index.getDef(value);
-  if (def == kNone) {
-    if (!index.getIncoming(value).empty() &&
-        !llvm::is_contained(states, value))
-      states.push_back(value);
-    return;
-  }
-  Operation *op = index.getOp(def);
-  if (isa<kern::ArithOp, kern::SelectOp, kern::CompareOp, kern::ConvertOp,
-          kern::SpaceCastOp, kern::PackOp, kern::UnpackOp>(op))
-    for (ValueId operand : index.getOperands(def))
-      collectStates(operand, states, visited);
-}
-
-LaneForm LaneForms::evaluateAt(ValueId value, ValueId of,
-                               const LaneForm &state) {
-  // The slice behind `value` once more, with `of` fixed.
-  llvm::SmallVector<ValueId, 4> states;
-  llvm::SmallVector<ValueId, 32> slice;
-  collectStates(value, states, slice);
-  std::vector<std::pair<ValueId, std::shared_ptr<const LaneForm>>> saved;
-  for (ValueId v : slice) {
-    saved.push_back({v, forms[v]});
-    forms[v].reset();
-  }
-  std::shared_ptr<const LaneForm> savedOf = forms[of];
-  forms[of] = std::make_shared<const LaneForm>(state);
-  LaneForm result = get(value);
-  for (auto &[v, form] : saved)
-    forms[v] = form;
-  forms[of] = savedOf;
-  return result;
-}
-
-std::optional<LaneForm> LaneForms::findRing(ValueId value) {
-  // All values that the arguments which feed one another take: what an edge
-  // passes is worked out for every value of the argument that it depends on.
-  llvm::SmallVector<ValueId, 4> arguments{value};
-  std::map<ValueId, llvm::SmallVector<LaneForm, 8>> taken;
-  struct Edge {
-    ValueId to, from, passed;
-    std::optional<std::pair<ValueId, bool>> condition;
-  };
-  llvm::SmallVector<Edge, 8> edges;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    ValueId arg = arguments[i];
-    for (const KernelIndex::Incoming &in : index.getIncoming(arg)) {
-      if (!constants.isExecutableEdge(in.edge))
-        continue;
-      if (in.value == kNone)
-        return std::nullopt;
-      llvm::SmallVector<ValueId, 4> states;
-      llvm::SmallVector<ValueId, 32> slice;
-      collectStates(in.value, states, slice);
-      if (slice.size() > kMaxSlice)
-        return std::nullopt;
-      // Arguments that count iterations, or are known already, are no state.
-      for (ValueId state : states)
-        if (!llvm::is_contained(arguments, state) && !forms[state] &&
-            !computing[state]) {
-          BlockId block = index.getDefBlock(state);
-          uint32_t loop = loops.getInnermost(block);
-          if (loop == kNone || loops.getLoop(loop).header != block)
-            continue;
-          if (std::optional<LaneForm> form = findStep(state, loop))
-            forms[state] = std::make_shared<const LaneForm>(*form);
-        }
-      llvm::erase_if(states, [&](ValueId state) {
-        return !llvm::is_contained(arguments, state) && forms[state] &&
-               !computing[state];
-      });
-      if (states.size() > 1)
-        return std::nullopt;
-      if (states.empty()) {
-        LaneForm form = get(in.value);
-        if (!form.known)
-          return std::nullopt;
-        if (!llvm::is_contained(taken[arg], form))
-          taken[arg].push_back(form);
-        continue;
-      }
-      if (!llvm::is_contained(arguments, states[0])) {
-        if (arguments.size() == kMaxStates)
-          return std::nullopt;
-        arguments.push_back(states[0]);
-      }
-      Edge edge{arg, states[0], in.value, std::nullopt};
-      if (auto condition = getEdgeCondition(in, index.getDefBlock(arg))) {
-        // Only a condition on the same argument tells its values apart.
-        llvm::SmallVector<ValueId, 4> of;
-        llvm::SmallVector<ValueId, 32> visited;
-        collectStates(condition->first, of, visited);
-        if (of.size() == 1 && of[0] == states[0])
-          edge.condition = condition;
-      }
-      edges.push_back(edge);
-    }
-  }
-  bool grew = true;
-  for (unsigned round = 0; grew && round <= kMaxRing; ++round) {
-    grew = false;
-    for (const Edge &edge : edges) {
-      llvm::SmallVector<LaneForm, 8> from = taken[edge.from];
-      for (const LaneForm &state : from) {
-        if (edge.condition) {
-          LaneForm condition =
-              evaluateAt(edge.condition->first, edge.from, state);
-          if (condition.isConstant() &&
-              (condition.rest.getSame() != 0) != edge.condition->second)
-            continue;
-        }
-        LaneForm form = evaluateAt(edge.passed, edge.from, state);
-        if (!form.known)
-          return std::nullopt;
-        llvm::SmallVector<LaneForm, 8> &to = taken[edge.to];
-        if (llvm::is_contained(to, form))
-          continue;
-        if (to.size() == kMaxRing)
-          return std::nullopt;
-        to.push_back(std::move(form));
-        grew = true;
-      }
-    }
-  }
-  if (grew)
-    return std::nullopt;
-  return ringOf(taken[value], value);
 }

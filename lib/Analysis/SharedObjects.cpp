@@ -20,6 +20,8 @@ constexpr int64_t kMatrixRow = 16;
 constexpr int64_t kDescriptorUnit = 16, kDescriptorField = 1 << 14;
 /// Bits 16 and up of a tensor-memory address are the lane.
 constexpr int64_t kTensorColumns = 1 << 16;
+/// Shared memory of an SM; no block has more.
+constexpr int64_t kSharedBytes = 228 * 1024;
 } // namespace
 
 SharedObjects::SharedObjects(const KernelIndex &index,
@@ -65,9 +67,12 @@ LaneForm SharedObjects::getAddress(uint32_t access) {
   if (info.access.form != kern::MemoryAccess::Form::Descriptor)
     return forms.add(form, offset);
   // The address is the low field; what is above it is constant.
-  if (!form.known || !form.rest.isSame())
+  if (!form.known)
     return form;
-  form.rest = form.rest.getSame() & (kDescriptorField - 1);
+  std::vector<int64_t> numbers;
+  for (unsigned t = 0; t < forms.getNumThreads(); ++t)
+    numbers.push_back(form.rest[t] & (kDescriptorField - 1));
+  form.rest = ThreadNumbers(std::move(numbers));
   return forms.multiply(form, kDescriptorUnit);
 }
 
@@ -83,14 +88,25 @@ std::optional<SharedObjects::Entry> SharedObjects::makeEntry(
   entry.base = base;
   bool tensor = info.space == Space::TensorMemory;
   int64_t low = form.rest.getLow(), high = form.rest.getHigh();
-  if (tensor && low != high) {
-    // Warps read their own lanes of the same columns.
-    low = kTensorColumns;
-    high = 0;
-    for (unsigned t = 0; t < forms.getNumThreads(); ++t) {
-      int64_t column = form.rest[t] & (kTensorColumns - 1);
-      low = std::min(low, column);
-      high = std::max(high, column);
+  if (low != high) {
+    std::vector<bool> active = forms.getActive(info.op);
+    bool any = false;
+    // Threads that would be outside of the memory do not come here, though
+    // the branch that keeps them away is not understood.
+    for (bool all : {false, true}) {
+      for (unsigned t = 0; t < forms.getNumThreads(); ++t) {
+        // Warps use their own lanes of the same columns of tensor memory.
+        int64_t at =
+            tensor ? form.rest[t] & (kTensorColumns - 1) : form.rest[t];
+        bool inside = active[t] && at >= 0 && at < kSharedBytes;
+        if (!inside && !all)
+          continue;
+        low = any ? std::min(low, at) : at;
+        high = any ? std::max(high, at) : at;
+        any = true;
+      }
+      if (any)
+        break;
     }
   }
   arena.push_back({base, 1});
@@ -155,46 +171,58 @@ std::optional<SharedObjects::Entry> SharedObjects::makeEntry(
 
 void SharedObjects::divide(std::vector<Entry> &entries) {
   llvm::ArrayRef<AccessInfo> accesses = memory.getAccesses();
-  // The strides, and how far the rings of each reach.
+  // The strides, and how far the rings of each reach. Rings that do not meet
+  // are two, such as the full and the empty barriers of a pipeline.
   struct Ring {
-    int64_t low, high, slots;
+    int64_t stride, low, high, slots;
   };
-  std::map<int64_t, Ring, std::greater<>> rings;
-  for (Entry &e : entries)
-    if (e.ring != kNone && e.high - e.low > e.factor) {
-      // Wider than a slot: the index picks no slot of its own.
-      e.high += e.factor * forms.getSymbol(e.ring).range.high;
-      e.ring = kNone;
-    }
-  for (const Entry &e : entries) {
+  std::vector<Ring> rings;
+  for (Entry &e : entries) {
     if (e.ring == kNone)
       continue;
     int64_t last = forms.getSymbol(e.ring).range.high;
-    auto [it, isNew] = rings.try_emplace(
-        e.factor, Ring{e.low, e.high + e.factor * last, last + 1});
-    Ring &ring = it->second;
-    ring.low = std::min(ring.low, e.low);
-    ring.high = std::max(ring.high, e.high + e.factor * last);
-    ring.slots = std::max(ring.slots, last + 1);
+    if (e.high - e.low > e.factor) {
+      // Wider than a slot: the index picks no slot of its own.
+      e.high += e.factor * last;
+      e.ring = kNone;
+      continue;
+    }
+    rings.push_back({e.factor, e.low, e.high + e.factor * last, last + 1});
   }
+  llvm::sort(rings, [](const Ring &a, const Ring &b) {
+    return std::pair(-a.stride, a.low) < std::pair(-b.stride, b.low);
+  });
+  size_t kept = 0;
+  for (const Ring &ring : rings) {
+    if (kept != 0 && rings[kept - 1].stride == ring.stride &&
+        ring.low < rings[kept - 1].high) {
+      Ring &last = rings[kept - 1];
+      last.high = std::max(last.high, ring.high);
+      last.slots = std::max(last.slots, ring.slots);
+      continue;
+    }
+    rings[kept++] = ring;
+  }
+  rings.resize(kept);
   // Each entry with the stride it belongs to, 0 for none.
   struct Part {
     Entry *entry;
     int64_t slot, low, high;
   };
-  std::map<std::pair<int64_t, int64_t>, std::vector<Part>> groups;
+  /// By position in `rings`; those without one come last.
+  std::map<size_t, std::vector<Part>> groups;
   for (Entry &e : entries) {
-    std::pair<int64_t, int64_t> key{0, 0};
+    size_t key = rings.size();
     Part part{&e, 0, e.low, e.high};
-    for (const auto &[stride, ring] : rings) {
-      bool own = e.ring != kNone && e.factor == stride;
-      if (!own && (e.ring != kNone || e.low < ring.low || e.low >= ring.high))
+    for (const auto &[i, ring] : llvm::enumerate(rings)) {
+      if (e.low < ring.low || e.low >= ring.high ||
+          (e.ring != kNone && e.factor != ring.stride))
         continue;
-      int64_t slot = (e.low - ring.low) / stride;
-      int64_t low = e.low - slot * stride;
-      if (e.bounded && low - ring.low + (e.high - e.low) > stride)
+      int64_t slot = (e.low - ring.low) / ring.stride;
+      int64_t low = e.low - slot * ring.stride;
+      if (e.bounded && low - ring.low + (e.high - e.low) > ring.stride)
         continue; // It spans slots: another use of the memory.
-      key = {stride, ring.low};
+      key = i;
       part.slot = slot;
       part.low = low;
       part.high = low + (e.high - e.low);
@@ -203,7 +231,9 @@ void SharedObjects::divide(std::vector<Entry> &entries) {
     groups[key].push_back(part);
   }
   for (auto &[key, parts] : groups) {
-    auto [stride, origin] = key;
+    bool isRing = key != rings.size();
+    int64_t stride = isRing ? rings[key].stride : 0;
+    int64_t origin = isRing ? rings[key].low : 0;
     // A write without an end reaches to the next one.
     std::vector<int64_t> starts;
     for (const Part &p : parts)
@@ -235,8 +265,8 @@ void SharedObjects::divide(std::vector<Entry> &entries) {
         object.low = p.low;
         object.stride = stride;
         object.barrier = accesses[p.entry->access].access.barrier;
-        if (stride != 0)
-          object.slots = rings.find(stride)->second.slots;
+        if (isRing)
+          object.slots = rings[key].slots;
         objects.push_back(object);
         reach = p.high;
       }

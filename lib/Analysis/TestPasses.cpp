@@ -5,6 +5,8 @@
 
 #include "d2k/Analysis/TestPasses.h"
 #include "d2k/Analysis/KernelContext.h"
+#include "d2k/Analysis/LaneAddresses.h"
+#include "d2k/Analysis/MatrixDescriptors.h"
 #include "d2k/Analysis/SharedObjects.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -250,6 +252,58 @@ struct TestLaneForms : KernelTestPass<TestLaneForms> {
   }
 };
 
+struct TestLaneAddresses : KernelTestPass<TestLaneAddresses> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestLaneAddresses)
+  StringRef getArgument() const final { return "test-lane-addresses"; }
+  StringRef getDescription() const final {
+    return "print sectors and bank conflicts of each access";
+  }
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    LaneAddresses &lanes = kernel.getLaneAddresses();
+    for (auto [i, info] : llvm::enumerate(kernel.getMemory().getAccesses())) {
+      if (info.access.barrier)
+        continue;
+      if (info.isGlobal()) {
+        InFlightDiagnostic remark = index.getOp(info.op)->emitRemark();
+        if (std::optional<SectorCount> count = lanes.getSectors(i))
+          remark << count->touched << " sectors of " << count->least
+                 << (count->broadcast ? " broadcast" : "")
+                 << (count->inside ? " inside" : "");
+        else
+          remark << "sectors unknown";
+      } else if (info.space == kern::Space::Shared) {
+        InFlightDiagnostic remark = index.getOp(info.op)->emitRemark();
+        if (std::optional<unsigned> degree = lanes.getConflicts(i))
+          remark << "conflict degree " << *degree;
+        else
+          remark << "conflicts unknown";
+      }
+    }
+  }
+};
+
+struct TestMatrixDescriptors : KernelTestPass<TestMatrixDescriptors> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestMatrixDescriptors)
+  StringRef getArgument() const final { return "test-matrix-descriptors"; }
+  StringRef getDescription() const final {
+    return "print the fields of matrix descriptors";
+  }
+  void test(KernelContext &kernel) {
+    for (auto [i, info] : llvm::enumerate(kernel.getMemory().getAccesses())) {
+      if (info.access.form != kern::MemoryAccess::Form::Descriptor)
+        continue;
+      InFlightDiagnostic remark =
+          kernel.getIndex().getOp(info.op)->emitRemark();
+      if (auto descriptor = getMatrixDescriptor(kernel, i))
+        remark << "leading " << descriptor->leading << " stride "
+               << descriptor->stride << " swizzle " << descriptor->swizzle;
+      else
+        remark << "descriptor unknown";
+    }
+  }
+};
+
 struct TestSharedObjects : KernelTestPass<TestSharedObjects> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestSharedObjects)
   StringRef getArgument() const final { return "test-shared-objects"; }
@@ -370,6 +424,8 @@ void analysis::registerTestPasses() {
   PassRegistration<TestResidue>();
   PassRegistration<TestMainRegion>();
   PassRegistration<TestLaneForms>();
+  PassRegistration<TestLaneAddresses>();
+  PassRegistration<TestMatrixDescriptors>();
   PassRegistration<TestSharedObjects>();
   PassRegistration<TestAppliedOperations>();
   PassRegistration<TestWarpRoles>();

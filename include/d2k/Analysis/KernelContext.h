@@ -19,6 +19,7 @@
 
 namespace d2k::analysis {
 
+class LaneAddresses;
 class LaneForms;
 class SharedObjects;
 
@@ -63,6 +64,8 @@ public:
   }
   /// Not const, like getForms. Include LaneForms.h to use them.
   LaneForms &getLaneForms();
+  /// Include LaneAddresses.h to use them.
+  LaneAddresses &getLaneAddresses();
   /// Include SharedObjects.h to use them.
   const SharedObjects &getSharedObjects();
   const MainRegion &getMainRegion() {
@@ -104,6 +107,7 @@ private:
   std::unique_ptr<LinearForms> forms;
   std::unique_ptr<Uniformity> uniformity;
   std::unique_ptr<LaneForms> laneForms;
+  std::unique_ptr<LaneAddresses> laneAddresses;
   std::unique_ptr<SharedObjects> sharedObjects;
   std::unique_ptr<MainRegion> mainRegion;
   std::unique_ptr<AppliedOperations> applied;

@@ -149,9 +149,15 @@ struct LaneOrigin {
 
 class LaneForms {
 public:
+  /// With \p assumed, a predicate has that value: what is chosen by its
+  /// opposite is left out. With \p iteration, loops and ring indices are no
+  /// symbols: every loop is in that iteration, or in its last one when it has
+  /// fewer.
   LaneForms(const KernelIndex &index, const ConstantValues &constants,
-            const LoopNest &loops, const MemoryRoots &memory,
-            const Uniformity &uniformity, BlockShape shape);
+            const Dominance &dominance, const LoopNest &loops,
+            const MemoryRoots &memory, const Uniformity &uniformity,
+            BlockShape shape, std::optional<unsigned> iteration = std::nullopt,
+            std::optional<std::pair<ValueId, bool>> assumed = std::nullopt);
 
   const BlockShape &getShape() const { return shape; }
   /// Threads that numbers are worked out for: a multiple of 32, up to 1024.
@@ -168,6 +174,12 @@ public:
   Range getRange(const LaneForm &form) const;
   /// Whether lanes of a warp agree.
   static bool isSameInWarps(const LaneForm &form);
+
+  /// The predicate that must hold, or must not, where `op` uses its address:
+  /// its guard, or that of a copy which reads nothing otherwise.
+  std::optional<std::pair<ValueId, bool>> getGuard(OpId op) const;
+  /// Threads that may run `op`, by guards and branches on their numbers.
+  std::vector<bool> getActive(OpId op);
 
   LaneForm add(const LaneForm &a, const LaneForm &b, int64_t factor = 1);
   LaneForm multiply(const LaneForm &a, int64_t factor);
@@ -191,6 +203,9 @@ private:
                     LaneOrigin origin = {});
   LaneSymbolKind kindOf(const LaneForm &form) const;
   unsigned getTermAlignment(const std::pair<SymbolId, ThreadNumbers> &t) const;
+  /// What an address in shared memory, or the part of one that a descriptor
+  /// holds, is below; 0 for other forms.
+  int64_t getSharedEnd(const LaneForm &form) const;
   /// Power of two that divides all terms.
   unsigned getTermsAlignment(const LaneForm &form) const;
 
@@ -201,8 +216,15 @@ private:
                    unsigned width, OpId op);
   LaneForm divide(const LaneForm &a, int64_t by, bool remainder, OpId op);
   LaneForm choose(const LaneForm *condition, const LaneForm &a,
-                  const LaneForm &b, ValueId value, OpId op);
+                  const LaneForm &b, ValueId value, OpId op,
+                  bool uniformChoice = false);
   void foldRemainder(LaneForm &form);
+  /// Makes one term of the terms that are functions of one ring index.
+  void foldRings(LaneForm &form);
+  /// `form` for each value of the ring index in it; itself when it has none.
+  llvm::SmallVector<LaneForm, 8> expandRing(const LaneForm &form);
+  /// What takes `outcomes` for the values of ring index `source`.
+  LaneForm ofTable(SymbolId source, llvm::SmallVector<int64_t, 8> outcomes);
   /// The function \p fn of forms that depend on one ring index alone, worked
   /// out for each of its values.
   std::optional<LaneForm> tabulate(
@@ -235,10 +257,13 @@ private:
 
   const KernelIndex &index;
   const ConstantValues &constants;
+  const Dominance &dominance;
   const LoopNest &loops;
   const MemoryRoots &memory;
   const Uniformity &uniformity;
   BlockShape shape;
+  std::optional<unsigned> iteration;
+  std::optional<std::pair<ValueId, bool>> assumed;
   unsigned numThreads;
   std::vector<LaneSymbol> symbols;
   std::vector<LaneOrigin> origins;
@@ -254,6 +279,8 @@ private:
   /// from; they are forgotten when the outermost question is answered.
   std::vector<ValueId> tentative;
   LaneForm cut;
+  /// `predicate` without the negations around it; each one turns `holds`.
+  ValueId stripNot(ValueId predicate, bool &holds) const;
   unsigned depth = 0, cuts = 0;
   uint64_t work = 0;
 };

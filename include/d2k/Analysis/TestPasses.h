@@ -8,9 +8,10 @@
 
 namespace d2k::analysis {
 
-/// Registers test-constants, test-loops, test-linear-forms, test-lane-forms,
-/// test-memory-roots, test-shared-objects, test-uniformity, test-provenance,
-/// test-residue and test-main-region.
+/// Registers test-applied-operations, test-constants, test-lane-addresses,
+/// test-lane-forms, test-linear-forms, test-loops, test-main-region,
+/// test-matrix-descriptors, test-memory-roots, test-provenance, test-residue,
+/// test-shared-objects, test-uniformity and test-warp-roles.
 void registerTestPasses();
 
 } // namespace d2k::analysis

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "d2k/Analysis/LaneAddresses.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace d2k;
+using namespace d2k::analysis;
+
+namespace {
+constexpr int64_t kSector = 32, kBankBytes = 4, kBanks = 32;
+constexpr unsigned kWarp = 32;
+/// Guards that forms are made for.
+constexpr size_t kMaxGuards = 64;
+/// Distance of rows whose stride the launch chooses.
+constexpr int64_t kRow = int64_t(1) << 24;
+} // namespace
+
+static int64_t floorDiv(int64_t a, int64_t b) {
+  return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
+
+unsigned LaneAddresses::countConflicts(const LaneSpans &spans) {
+  // Lanes that are served together.
+  unsigned group = spans.bytes <= 4 ? 32 : spans.bytes <= 8 ? 16 : 8;
+  unsigned worst = 1;
+  for (unsigned first = 0; first < kWarp; first += group) {
+    llvm::DenseMap<int64_t, llvm::SmallVector<int64_t, 4>> words;
+    for (unsigned lane = first; lane < first + group; ++lane) {
+      if (!spans.start[lane])
+        continue;
+      int64_t begin = floorDiv(*spans.start[lane], kBankBytes);
+      int64_t end =
+          floorDiv(*spans.start[lane] + spans.bytes - 1, kBankBytes);
+      for (int64_t word = begin; word <= end; ++word) {
+        auto &bank = words[word - floorDiv(word, kBanks) * kBanks];
+        if (!llvm::is_contained(bank, word))
+          bank.push_back(word);
+        worst = std::max<unsigned>(worst, bank.size());
+      }
+    }
+  }
+  return worst;
+}
+
+SectorCount LaneAddresses::countSectors(const LaneSpans &spans) {
+  SectorCount count;
+  llvm::DenseSet<int64_t> sectors, bytes;
+  std::optional<int64_t> first;
+  count.broadcast = true;
+  for (const std::optional<int64_t> &start : spans.start) {
+    if (!start)
+      continue;
+    count.broadcast &= !first || *first == *start;
+    first = start;
+    for (int64_t i = 0; i < spans.bytes; ++i) {
+      bytes.insert(*start + i);
+      sectors.insert(floorDiv(*start + i, kSector));
+    }
+  }
+  count.bytes = bytes.size();
+  count.touched = sectors.size();
+  count.least = (count.bytes + kSector - 1) / kSector;
+  return count;
+}
+
+std::optional<unsigned> LaneAddresses::getLaneBytes(uint32_t access) {
+  const AccessInfo &info = kernel.getMemory().getAccesses()[access];
+  if (!info.access.bytes ||
+      info.access.form != kern::MemoryAccess::Form::Address)
+    return std::nullopt;
+  if (!info.access.warpWide)
+    return unsigned(*info.access.bytes);
+  Operation *op = kernel.getIndex().getOp(info.op);
+  auto load = dyn_cast<kern::MatrixLoadOp>(op);
+  auto store = dyn_cast<kern::MatrixStoreOp>(op);
+  if ((load && load.getOp() == "ldmatrix") ||
+      (store && store.getOp() == "stmatrix"))
+    return 16;
+  return std::nullopt;
+}
+
+std::optional<std::vector<LaneSpans>>
+LaneAddresses::getSpans(uint32_t access, LaneForms &forms, bool isGlobal) {
+  const KernelIndex &index = kernel.getIndex();
+  const AccessInfo &info = kernel.getMemory().getAccesses()[access];
+  std::optional<unsigned> bytes = getLaneBytes(access);
+  if (!bytes || !info.access.address)
+    return std::nullopt;
+  LaneForm form = forms.get(index.getId(info.access.address));
+  if (!form.known) {
+    blocker = form.blocker;
+    return std::nullopt;
+  }
+  inside |= form.inside;
+  std::vector<bool> active = forms.getActive(info.op);
+  // Rows of ldmatrix x1 and x2 are named by the first 8 and 16 lanes.
+  unsigned lanes = kWarp;
+  if (auto load = dyn_cast<kern::MatrixLoadOp>(index.getOp(info.op)))
+    lanes = std::min<unsigned>(kWarp, 8 * load.getCount());
+  if (auto store = dyn_cast<kern::MatrixStoreOp>(index.getOp(info.op)))
+    lanes = std::min<unsigned>(kWarp, 8 * store.getCount());
+  // What lanes have in common moves nothing between sectors when it is a
+  // multiple of a sector, and is not known otherwise.
+  bool aligned = true;
+  for (const auto &[symbol, factor] : form.terms) {
+    bool varies = !factor.isSameInWarps();
+    if (varies && !isGlobal) {
+      // Rows at a stride that only the launch knows have any banks.
+      blocker = info.op;
+      return std::nullopt;
+    }
+    uint64_t alignment = forms.getSymbol(symbol).alignment;
+    if (forms.getSymbol(symbol).kind == LaneSymbolKind::Base)
+      alignment = kSector;
+    aligned &= (uint64_t(1) << factor.getTrailingZeros()) * alignment >=
+               uint64_t(kSector);
+  }
+  unsigned threads = forms.getNumThreads();
+  std::vector<LaneSpans> result;
+  for (unsigned warp = 0; warp < threads / kWarp; ++warp) {
+    LaneSpans spans;
+    spans.bytes = *bytes;
+    bool any = false;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      unsigned t = warp * kWarp + lane;
+      if (!active[t])
+        continue;
+      int64_t start = form.rest[t] + info.access.offset;
+      if (isGlobal && !aligned)
+        start = form.rest[t] - form.rest[warp * kWarp];
+      int64_t row = 1;
+      for (const auto &[symbol, factor] : form.terms) {
+        row = row * 3 % 1009;
+        start += (factor[t] - factor[warp * kWarp]) * row * kRow;
+      }
+      spans.start[lane] = start;
+      any = true;
+    }
+    if (any)
+      result.push_back(spans);
+  }
+  return result;
+}
+
+std::vector<LaneSpans> LaneAddresses::getAllSpans(uint32_t access,
+                                                  bool isGlobal) {
+  blocker = kNone;
+  inside = false;
+  // Global addresses are often made under the guard of their access alone.
+  OpId op = kernel.getMemory().getAccesses()[access].op;
+  if (auto guard = kernel.getLaneForms().getGuard(op);
+      isGlobal && guard && guarded.size() < kMaxGuards) {
+    std::unique_ptr<LaneForms> &forms = guarded[*guard];
+    if (!forms)
+      forms = std::make_unique<LaneForms>(
+          kernel.getIndex(), kernel.getConstants(), kernel.getDominance(),
+          kernel.getLoops(), kernel.getMemory(), kernel.getUniformity(),
+          kernel.getLaneForms().getShape(), std::nullopt, guard);
+    if (auto spans = getSpans(access, *forms, isGlobal))
+      return *spans;
+  }
+  if (auto spans = getSpans(access, kernel.getLaneForms(), isGlobal))
+    return *spans;
+  OpId first = blocker;
+  std::vector<LaneSpans> all;
+  for (unsigned i = 0; i < iterations.size(); ++i) {
+    if (!iterations[i])
+      iterations[i] = std::make_unique<LaneForms>(
+          kernel.getIndex(), kernel.getConstants(), kernel.getDominance(),
+          kernel.getLoops(), kernel.getMemory(), kernel.getUniformity(),
+          kernel.getLaneForms().getShape(), i);
+    auto spans = getSpans(access, *iterations[i], isGlobal);
+    if (!spans) {
+      blocker = first;
+      return {};
+    }
+    all.insert(all.end(), spans->begin(), spans->end());
+  }
+  return all;
+}
+
+std::optional<SectorCount> LaneAddresses::getSectors(uint32_t access) {
+  std::optional<SectorCount> worst;
+  for (const LaneSpans &spans : getAllSpans(access, true)) {
+    SectorCount count = countSectors(spans);
+    if (!worst || uint64_t(count.touched) * worst->least >
+                      uint64_t(worst->touched) * count.least)
+      worst = count;
+  }
+  if (worst)
+    worst->inside = inside;
+  return worst;
+}
+
+std::optional<unsigned> LaneAddresses::getConflicts(uint32_t access) {
+  std::optional<unsigned> worst;
+  for (const LaneSpans &spans : getAllSpans(access, false))
+    worst = std::max(worst.value_or(1), countConflicts(spans));
+  return worst;
+}
