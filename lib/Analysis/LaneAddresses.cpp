@@ -32,8 +32,7 @@ unsigned LaneAddresses::countConflicts(const LaneSpans &spans) {
       if (!spans.start[lane])
         continue;
       int64_t begin = floorDiv(*spans.start[lane], kBankBytes);
-      int64_t end =
-          floorDiv(*spans.start[lane] + spans.bytes - 1, kBankBytes);
+      int64_t end = floorDiv(*spans.start[lane] + spans.bytes - 1, kBankBytes);
       for (int64_t word = begin; word <= end; ++word) {
         auto &bank = words[word - floorDiv(word, kBanks) * kBanks];
         if (!llvm::is_contained(bank, word))

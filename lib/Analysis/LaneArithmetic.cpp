@@ -197,8 +197,7 @@ void LaneForms::foldRemainder(LaneForm &form) {
       continue;
     LaneForm without = form;
     llvm::erase_if(without.terms, [&](const auto &term) {
-      return term.first == symbol ||
-             !origin.of->getFactor(term.first).isZero();
+      return term.first == symbol || !origin.of->getFactor(term.first).isZero();
     });
     without.rest = map(numThreads, form.rest, origin.of->rest,
                        [&](int64_t p, int64_t q) { return p - times * q; });
@@ -265,7 +264,8 @@ LaneForm LaneForms::function(int64_t code, llvm::ArrayRef<const LaneForm *> of,
     symbol.kind = std::max(symbol.kind, kindOf(*form));
   }
   // A function of an address or of a ring index is neither.
-  if (symbol.kind == LaneSymbolKind::Ring || symbol.kind == LaneSymbolKind::Loop)
+  if (symbol.kind == LaneSymbolKind::Ring ||
+      symbol.kind == LaneSymbolKind::Loop)
     symbol.kind = LaneSymbolKind::Other;
   symbol.range = range;
   symbol.alignment = alignment;
@@ -432,8 +432,8 @@ LaneForm LaneForms::divide(const LaneForm &a, int64_t by, bool remainder,
   whole.inside = a.inside;
   bool divides = true;
   for (const auto &[symbol, factor] : a.terms) {
-    ThreadNumbers mod = map(numThreads, factor, 0,
-                            [&](int64_t p, int64_t) { return p % by; });
+    ThreadNumbers mod =
+        map(numThreads, factor, 0, [&](int64_t p, int64_t) { return p % by; });
     if (!mod.isZero()) {
       divides = false;
       break;
@@ -465,8 +465,9 @@ LaneForm LaneForms::divide(const LaneForm &a, int64_t by, bool remainder,
   LaneForm divisor = ofNumber(by);
   const LaneForm *both[] = {&a, &divisor};
   if (remainder)
-    return function(by > int64_t(kMaxRing) ? kCodeLongRemainder : kCodeRemainder, both,
-                    op, Range::of(0, by - 1));
+    return function(by > int64_t(kMaxRing) ? kCodeLongRemainder
+                                           : kCodeRemainder,
+                    both, op, Range::of(0, by - 1));
   LaneOrigin origin;
   origin.of = std::make_shared<const LaneForm>(a);
   origin.by = by;
@@ -500,8 +501,8 @@ LaneForm LaneForms::shiftRight(const LaneForm &a, unsigned by, bool isSigned,
   else if (getTermsAlignment(a) >= by) {
     LaneForm result;
     result.inside = a.inside;
-    result.rest = map(numThreads, a.rest, 0,
-                      [&](int64_t p, int64_t) { return p >> by; });
+    result.rest =
+        map(numThreads, a.rest, 0, [&](int64_t p, int64_t) { return p >> by; });
     for (const auto &[symbol, factor] : a.terms) {
       unsigned own = std::min(factor.getTrailingZeros(), by);
       ThreadNumbers left = map(numThreads, factor, 0,
@@ -659,7 +660,8 @@ LaneForm LaneForms::bitwise(llvm::ArrayRef<const LaneForm *> in, uint8_t table,
         return high;
       if (width < 64 && high == int64_t((uint64_t(1) << (width - k)) - 1))
         return -1;
-      if (end != 0 && (high & (high + 1)) == 0 && end <= (v | ((int64_t(1) << k) - 1)) + 1)
+      if (end != 0 && (high & (high + 1)) == 0 &&
+          end <= (v | ((int64_t(1) << k) - 1)) + 1)
         return -1;
       return std::nullopt;
     };

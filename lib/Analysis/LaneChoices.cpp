@@ -161,8 +161,8 @@ LaneForm LaneForms::computeJoin(ValueId value) {
 std::optional<std::pair<ValueId, bool>>
 LaneForms::getEdgeCondition(const KernelIndex::Incoming &in,
                             BlockId block) const {
-  auto branchOf = [&](BlockId from, BlockId to)
-      -> std::optional<std::pair<ValueId, bool>> {
+  auto branchOf = [&](BlockId from,
+                      BlockId to) -> std::optional<std::pair<ValueId, bool>> {
     OpId end = index.getTerminator(from);
     auto branch = dyn_cast<kern::CondBranchOp>(index.getOp(end));
     if (!branch)
@@ -195,8 +195,7 @@ void LaneForms::collectStates(ValueId value,
     return;
   OpId def = index.getDef(value);
   if (def == kNone) {
-    if (!index.getIncoming(value).empty() &&
-        !llvm::is_contained(states, value))
+    if (!index.getIncoming(value).empty() && !llvm::is_contained(states, value))
       states.push_back(value);
     return;
   }

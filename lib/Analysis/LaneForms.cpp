@@ -38,8 +38,8 @@ BlockShape analysis::findBlockShape(const KernelIndex &index) {
   unsigned most = 1024;
   bool bounded = false;
   if (auto limit = func.getDirective3("kern.maxntid")) {
-    most = unsigned(std::clamp<int64_t>(
-        (*limit)[0] * (*limit)[1] * (*limit)[2], 1, 1024));
+    most = unsigned(
+        std::clamp<int64_t>((*limit)[0] * (*limit)[1] * (*limit)[2], 1, 1024));
     bounded = true;
   }
   bool rows = false;
@@ -60,7 +60,8 @@ LaneForms::LaneForms(const KernelIndex &index, const ConstantValues &constants,
     : index(index), constants(constants), dominance(dominance), loops(loops),
       memory(memory), uniformity(uniformity), shape(shape),
       iteration(iteration), assumed(assumed) {
-  numThreads = std::min(1024u, (shape.getThreads() + kWarp - 1) / kWarp * kWarp);
+  numThreads =
+      std::min(1024u, (shape.getThreads() + kWarp - 1) / kWarp * kWarp);
   forms.resize(index.getNumValues());
   computing.assign(index.getNumValues(), false);
 }
@@ -197,7 +198,7 @@ LaneForm LaneForms::computeSpecial(StringRef reg, ValueId value) {
   if (reg == "warpid")
     return each([&](unsigned t) { return t / kWarp; });
   if (shape.known && reg.starts_with("ntid."))
-    return ofNumber(reg == "ntid.x" ? shape.x
+    return ofNumber(reg == "ntid.x"   ? shape.x
                     : reg == "ntid.y" ? shape.y
                                       : shape.z);
   LaneForm form = atom(value);
@@ -206,8 +207,8 @@ LaneForm LaneForms::computeSpecial(StringRef reg, ValueId value) {
   if (reg == "cluster_ctarank")
     if (auto extent = index.getFunc().getDirective3("kern.reqnctapercluster"))
       symbols[form.terms[0].first].range = Range::of(
-          0, std::max<int64_t>(
-                 (*extent)[0] * (*extent)[1] * (*extent)[2] - 1, 0));
+          0,
+          std::max<int64_t>((*extent)[0] * (*extent)[1] * (*extent)[2] - 1, 0));
   // One symbol for all reads of a register.
   Key key{0x600};
   key.insert(key.end(), reg.begin(), reg.end());
@@ -247,8 +248,8 @@ LaneForm LaneForms::computeLoad(kern::LoadOp load, ValueId value) {
     LaneForm place = ofNumber(int64_t(load.getOffset()) * 8 + value - first);
     LaneForm type = ofNumber(int64_t(load.getType()));
     const LaneForm *of[] = {&base, &place, &type};
-    LaneForm form = function(0x800, of, index.getDef(value),
-                             constants.getRange(value));
+    LaneForm form =
+        function(0x800, of, index.getDef(value), constants.getRange(value));
     if (form.known && symbols[form.terms[0].first].value == kNone)
       symbols[form.terms[0].first].value = value;
     return form;
@@ -307,8 +308,8 @@ LaneForm LaneForms::computeOp(ValueId value) {
           // The start of shared memory is a multiple of 1024; extern arrays
           // begin at a multiple of 16 at least.
           symbol.alignment = std::max<uint64_t>(
-              llvm::bit_floor(uint64_t(std::max<int64_t>(
-                  object.getAlignment(), 1))),
+              llvm::bit_floor(
+                  uint64_t(std::max<int64_t>(object.getAlignment(), 1))),
               object.getSpace() == kern::Space::Shared && !object.getSize()
                   ? 16
                   : 1);
@@ -432,9 +433,8 @@ LaneForm LaneForms::computeOp(ValueId value) {
   LaneForm kept = get(old);
   if (!kept.known)
     return form;
-  return index.isGuardNegated(def)
-             ? choose(&condition, kept, form, value, def)
-             : choose(&condition, form, kept, value, def);
+  return index.isGuardNegated(def) ? choose(&condition, kept, form, value, def)
+                                   : choose(&condition, form, kept, value, def);
 }
 
 LaneForm LaneForms::computeCompare(kern::CompareOp compare, OpId op,
@@ -495,9 +495,8 @@ LaneForm LaneForms::computeCompare(kern::CompareOp compare, OpId op,
 }
 
 /// What `foldArith` leaves out: high halves, funnel shifts, fields.
-static std::optional<uint64_t> foldMore(kern::ArithOp arith,
-                                        llvm::ArrayRef<uint64_t> in,
-                                        unsigned width) {
+static std::optional<uint64_t>
+foldMore(kern::ArithOp arith, llvm::ArrayRef<uint64_t> in, unsigned width) {
   unsigned bits = kern::getBits(arith.getType());
   bool isSigned = isSignedType(arith.getType());
   auto wide = [&](uint64_t v) -> __int128 {
@@ -519,9 +518,8 @@ static std::optional<uint64_t> foldMore(kern::ArithOp arith,
       return std::nullopt;
     uint64_t both = mask(in[0], 32) | in[1] << 32;
     unsigned by = in[2] & 31;
-    return arith.getKind() == ArithKind::ShfLeft
-               ? mask(both << by >> 32, 32)
-               : mask(both >> by, 32);
+    return arith.getKind() == ArithKind::ShfLeft ? mask(both << by >> 32, 32)
+                                                 : mask(both >> by, 32);
   }
   case ArithKind::Bfe: {
     if (in.size() < 3)
@@ -762,8 +760,8 @@ LaneForm LaneForms::computeArith(kern::ArithOp arith, OpId op, ValueId value) {
     break;
   case ArithKind::ShfLeft:
     // The high word of a value shifted left: its sign word when by is small.
-    if (std::optional<int64_t> by = constant(2); by && in[1].isConstant() &&
-                                                 in[1].rest.isZero())
+    if (std::optional<int64_t> by = constant(2);
+        by && in[1].isConstant() && in[1].rest.isZero())
       return shiftRight(in[0], 32 - (unsigned(*by) & 31), false, 32, op);
     break;
   case ArithKind::And:
@@ -789,8 +787,7 @@ LaneForm LaneForms::computeArith(kern::ArithOp arith, OpId op, ValueId value) {
     std::optional<int64_t> position = constant(1), length = constant(2);
     if (!position || !length || isSigned || *length >= 63)
       break;
-    LaneForm shifted =
-        shiftRight(in[0], unsigned(*position), false, bits, op);
+    LaneForm shifted = shiftRight(in[0], unsigned(*position), false, bits, op);
     if (*position + *length >= int64_t(bits))
       return shifted;
     LaneForm field = ofNumber((int64_t(1) << *length) - 1);

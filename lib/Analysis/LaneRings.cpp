@@ -254,4 +254,3 @@ std::optional<LaneForm> LaneForms::ringOf(llvm::ArrayRef<LaneForm> list,
   result.inside |= inside;
   return result;
 }
-

@@ -22,7 +22,7 @@ kern.func entry visible @ors(%pb: i64 {kern.name = "b", kern.size = 8 : i64}) at
   %d1 = kern.arith "or.b64" or b64 (%d0, %stride) : (i64, i64) -> i64
   %d = kern.arith "or.b64" or b64 (%d1, %mode) : (i64, i64) -> i64
   %e = kern.arith "add.s64" add s64 (%d, %c2) : (i64, i64) -> i64
-  // expected-remark @+2 {{leading 16 stride 1024 swizzle 128}}
+  // Both operands.
   // expected-remark @+1 {{leading 16 stride 1024 swizzle 128}}
   %accd:4 = kern.async_mma "wgmma.mma_async" 64 x 8 x 16 (bf16 descriptor %d) (bf16 %e) (f32 %f, %f, %f, %f) : (i64), (i64), (i32, i32, i32, i32) -> i32, i32, i32, i32
   kern.exit

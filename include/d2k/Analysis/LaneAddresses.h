@@ -86,9 +86,8 @@ public:
 
 private:
   /// The spans of each warp; nothing when they are not known.
-  std::optional<std::vector<LaneSpans>> getSpans(uint32_t access,
-                                                 LaneForms &forms,
-                                                 bool isGlobal);
+  std::optional<std::vector<LaneSpans>>
+  getSpans(uint32_t access, LaneForms &forms, bool isGlobal);
   /// All iterations that are looked at.
   std::vector<LaneSpans> getAllSpans(uint32_t access, bool isGlobal);
 

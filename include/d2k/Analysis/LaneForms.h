@@ -61,7 +61,8 @@ struct BlockShape {
 
 /// The block that the kernel declares, or the largest that it allows, as one
 /// row where nothing else is known. When y or z of the thread's number are
-/// read and the block is not declared, rows of 32 threads, which is not `known`.
+/// read and the block is not declared, rows of 32 threads, which is not
+/// `known`.
 BlockShape findBlockShape(const KernelIndex &index);
 
 /// One number of each thread of a block, or one for all.
@@ -198,8 +199,8 @@ private:
   /// A symbol for `value` when lanes agree on it, else unknown.
   LaneForm atom(ValueId value);
   /// A symbol for the function `code` of uniform forms; \p range may be full.
-  LaneForm function(int64_t code, llvm::ArrayRef<const LaneForm *> of,
-                    OpId op, Range range, uint64_t alignment = 1,
+  LaneForm function(int64_t code, llvm::ArrayRef<const LaneForm *> of, OpId op,
+                    Range range, uint64_t alignment = 1,
                     LaneOrigin origin = {});
   LaneSymbolKind kindOf(const LaneForm &form) const;
   unsigned getTermAlignment(const std::pair<SymbolId, ThreadNumbers> &t) const;

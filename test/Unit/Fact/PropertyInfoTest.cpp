@@ -79,8 +79,9 @@ TEST(Vocabulary, RowsAreWellFormed) {
       }
     }
   }
-  const char *expected[] = {"smem_tiling", "async_pipeline", "tile_shape",
-                            "loop_unrolling", "reduction_scheme"};
+  const char *expected[] = {"scale_promotion", "async_pipeline",
+                            "parallel_scan", "loop_unrolling",
+                            "reduction_scheme"};
   for (const char *id : expected)
     EXPECT_TRUE(ids.count(id)) << id;
 }

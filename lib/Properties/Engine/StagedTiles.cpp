@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Engine/StagedTiles.h"
+
+#include "d2k/Analysis/LaneAddresses.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+using kern::ArithKind;
+
+namespace {
+/// Touches that are listed for one access; more are not known.
+constexpr size_t kMaxTouches = 1 << 18;
+/// Values that a stored one is traced through.
+constexpr size_t kMaxTraced = 64;
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Copies through registers
+//===----------------------------------------------------------------------===//
+
+/// Whether `op` hands on the bits of its inputs, or each by itself in another
+/// type.
+static bool handsOn(mlir::Operation *op) {
+  if (llvm::isa<kern::ConvertOp, kern::PackOp, kern::UnpackOp, kern::SelectOp,
+                kern::MatrixTransposeOp>(op))
+    return true;
+  auto arith = llvm::dyn_cast<kern::ArithOp>(op);
+  if (!arith)
+    return false;
+  switch (arith.getKind()) {
+  case ArithKind::And:
+  case ArithKind::Or:
+  case ArithKind::Xor:
+  case ArithKind::Lop3:
+  case ArithKind::Shl:
+  case ArithKind::Shr:
+  case ArithKind::ShfLeft:
+  case ArithKind::ShfRight:
+  case ArithKind::Prmt:
+  case ArithKind::Bfe:
+  case ArithKind::Bfi:
+    return true;
+  // A scale.
+  case ArithKind::Mul:
+    return arith.getInputs()[0] != arith.getInputs()[1];
+  default:
+    return false;
+  }
+}
+
+bool properties::traceToLoads(Detector &detector, ValueId value,
+                              llvm::SmallVectorImpl<ValueId> &loads) {
+  const KernelIndex &index = detector.getIndex();
+  const ConstantValues &constants = detector.getConstants();
+  const Provenance &provenance = detector.getProvenance();
+  // Sums and products of inputs are results, and no copies of them.
+  Terms terms = provenance.getTerms(value);
+  for (ProductClass product :
+       {ProductClass::Mac, ProductClass::Wmma, ProductClass::MmaSync,
+        ProductClass::Wgmma, ProductClass::Tcgen05})
+    if (terms.has(product))
+      return false;
+  llvm::SmallVector<ValueId, 16> pending{value}, seen{value};
+  auto visit = [&](ValueId v) {
+    if (v != kNone && !llvm::is_contained(seen, v) &&
+        !constants.get(v).has_value()) {
+      seen.push_back(v);
+      pending.push_back(v);
+    }
+  };
+  while (!pending.empty()) {
+    if (seen.size() > kMaxTraced)
+      return false;
+    ValueId v = pending.pop_back_val();
+    OpId def = index.getDef(v);
+    if (def == kNone) {
+      for (const KernelIndex::Incoming &in : index.getIncoming(v))
+        if (constants.isExecutableEdge(in.edge)) {
+          if (in.value == kNone)
+            return false;
+          visit(in.value);
+        }
+      continue;
+    }
+    mlir::Operation *op = index.getOp(def);
+    if (llvm::isa<kern::LoadOp>(op)) {
+      llvm::ArrayRef<AccessInfo> accesses =
+          detector.getMemory().getAccessesOf(def);
+      if (!accesses.empty() && accesses[0].isGlobal() &&
+          !provenance.getTerms(v).empty())
+        loads.push_back(v);
+      // A parameter, or a word of shared memory, scales at most.
+      continue;
+    }
+    if (llvm::isa<kern::UndefOp, kern::SpecialOp>(op))
+      continue;
+    // What holds no input data only steers.
+    if (provenance.getTerms(v).empty() && !provenance.isUnknown(v))
+      continue;
+    if (!handsOn(op))
+      return false;
+    llvm::ArrayRef<ValueId> in = index.getOperands(def);
+    for (ValueId operand : in)
+      if (!provenance.getTerms(operand).empty() ||
+          provenance.isUnknown(operand) || index.getDef(operand) == kNone)
+        visit(operand);
+  }
+  return !loads.empty();
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+std::optional<std::vector<Touch>> properties::getTouches(Detector &detector,
+                                                         uint32_t access) {
+  KernelContext &kernel = detector.getKernel();
+  LaneForms &forms = kernel.getLaneForms();
+  const SharedPlace &place = kernel.getSharedObjects().getPlace(access);
+  const AccessInfo &info = detector.getMemory().getAccesses()[access];
+  if (place.object == kNone || !place.bounded || !info.access.address)
+    return std::nullopt;
+  LaneForm form = forms.get(detector.getIndex().getId(info.access.address));
+  if (!form.known)
+    return std::nullopt;
+  SymbolId base = forms.getBase(form);
+  // Symbols that move inside the slot, with the numbers they add.
+  std::vector<int64_t> inner{0};
+  for (const auto &[symbol, factor] : form.terms) {
+    if (symbol == base || symbol == place.ring)
+      continue;
+    const LaneSymbol &s = forms.getSymbol(symbol);
+    if (s.kind == LaneSymbolKind::Launch && s.range.full)
+      continue;
+    if (s.range.full || !factor.isSame() || s.range.high - s.range.low >= 1024)
+      return std::nullopt;
+    std::vector<int64_t> more;
+    for (int64_t before : inner)
+      for (int64_t v = s.range.low; v <= s.range.high; ++v)
+        if (s.values.empty() || llvm::is_contained(s.values, v))
+          more.push_back(before + v * factor.getSame());
+    inner = std::move(more);
+    if (inner.size() > kMaxTouches)
+      return std::nullopt;
+  }
+  std::vector<bool> active = forms.getActive(info.op);
+  std::vector<Touch> touches;
+  int64_t lowest = INT64_MAX;
+  for (int64_t move : inner)
+    for (unsigned t = 0; t < active.size(); ++t) {
+      if (!active[t])
+        continue;
+      if (touches.size() == kMaxTouches)
+        return std::nullopt;
+      touches.push_back({t, form.rest[t] + move});
+      lowest = std::min(lowest, touches.back().at);
+    }
+  for (Touch &touch : touches)
+    touch.at += place.low - lowest;
+  return touches;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+/// How often `op` runs in one iteration of `loop`.
+static std::optional<double> getTripsInside(Detector &detector, OpId op,
+                                            uint32_t loop) {
+  const LoopNest &loops = detector.getKernel().getLoops();
+  double trips = 1;
+  for (uint32_t l = loops.getInnermost(detector.getIndex().getBlockOf(op));
+       l != kNone && l != loop; l = loops.getLoop(l).parent) {
+    if (loops.getLoop(l).spin)
+      continue;
+    if (!loops.getLoop(l).trip)
+      return std::nullopt;
+    trips *= double(*loops.getLoop(l).trip);
+  }
+  return trips;
+}
+
+/// Whether a barrier or a wait can come after `from` and before `to`.
+static bool isOrdered(Detector &detector, OpId from, OpId to) {
+  const KernelIndex &index = detector.getIndex();
+  const Dominance &dominance = detector.getKernel().getDominance();
+  BlockId a = index.getBlockOf(from), b = index.getBlockOf(to);
+  for (OpId op = 0; op < index.getNumOps(); ++op) {
+    mlir::Operation *operation = index.getOp(op);
+    auto barrier = llvm::dyn_cast<kern::BarrierOpInterface>(operation);
+    bool waits =
+        (barrier && barrier.waits()) || llvm::isa<kern::AsyncWaitOp>(operation);
+    if (!waits || !detector.getConstants().mayRun(op))
+      continue;
+    BlockId block = index.getBlockOf(op);
+    bool after = (block == a && op > from) || dominance.reaches(a, block);
+    bool before = (block == b && op < to) || dominance.reaches(block, b);
+    if (after && before)
+      return true;
+    // Roles that never run after one another meet at mbarriers.
+    if (barrier && barrier.getExtent() == kern::BarrierExtent::MBarrier &&
+        before)
+      return true;
+  }
+  return false;
+}
+
+static void measure(Detector &detector, StagedTile &tile) {
+  const KernelIndex &index = detector.getIndex();
+  KernelContext &kernel = detector.getKernel();
+  const LoopNest &loops = kernel.getLoops();
+  LaneAddresses &lanes = kernel.getLaneAddresses();
+  llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
+  // The loop of which one iteration fills and uses the tile.
+  auto loopOf = [&](uint32_t access) {
+    return loops.getInnermostWorking(index.getBlockOf(accesses[access].op));
+  };
+  uint32_t loop = loopOf(tile.readers[0]);
+  auto holdsAll = [&](uint32_t l) {
+    return llvm::all_of(tile.readers,
+                        [&](uint32_t r) {
+                          return loops.contains(
+                              l, index.getBlockOf(accesses[r].op));
+                        }) &&
+           llvm::any_of(tile.writers, [&](uint32_t w) {
+             return loops.contains(l, index.getBlockOf(accesses[w].op));
+           });
+  };
+  while (loop != kNone && !holdsAll(loop))
+    loop = loops.getLoop(loop).parent;
+
+  // Who wrote each byte.
+  llvm::DenseMap<int64_t, unsigned> writerOf;
+  bool knownWriters = true, knownReaders = true;
+  double written = 0, read = 0;
+  bool counted = true;
+  for (uint32_t w : tile.writers) {
+    const AccessInfo &info = accesses[w];
+    std::optional<unsigned> bytes = lanes.getLaneBytes(w);
+    std::optional<std::vector<Touch>> touches = getTouches(detector, w);
+    std::optional<double> trips = getTripsInside(detector, info.op, loop);
+    bool prologue =
+        loop != kNone && !loops.contains(loop, index.getBlockOf(info.op));
+    if (!bytes || !touches) {
+      knownWriters = counted = false;
+      continue;
+    }
+    for (const Touch &touch : *touches)
+      for (unsigned i = 0; i < *bytes; ++i)
+        writerOf[touch.at + i] = touch.thread;
+    if (prologue)
+      continue;
+    std::vector<bool> active = kernel.getLaneForms().getActive(info.op);
+    if (trips)
+      written += *trips * *bytes * llvm::count(active, true);
+    else
+      counted = false;
+  }
+  if (knownWriters)
+    tile.bytes = writerOf.size();
+  else
+    tile.bytes = kernel.getSharedObjects().getObject(tile.object).bytes;
+  bool foreign = false;
+  for (uint32_t r : tile.readers) {
+    const AccessInfo &info = accesses[r];
+    std::optional<unsigned> bytes = lanes.getLaneBytes(r);
+    std::optional<double> trips = getTripsInside(detector, info.op, loop);
+    if (!bytes || !trips) {
+      counted = false;
+      knownReaders &= bytes.has_value();
+    } else {
+      std::vector<bool> active = kernel.getLaneForms().getActive(info.op);
+      read += *trips * *bytes * llvm::count(active, true);
+    }
+    if (foreign || !knownWriters || !bytes)
+      continue;
+    std::optional<std::vector<Touch>> touches = getTouches(detector, r);
+    if (!touches) {
+      knownReaders = false;
+      continue;
+    }
+    for (const Touch &touch : *touches) {
+      auto found = writerOf.find(touch.at);
+      if (found != writerOf.end() && found->second != touch.thread) {
+        foreign = true;
+        break;
+      }
+    }
+  }
+  tile.shared = foreign || tile.byMatrix || tile.byBulkCopy ? Tristate::Yes
+                : knownWriters && knownReaders              ? Tristate::No
+                                                            : Tristate::Unknown;
+  if (counted && written > 0)
+    tile.reuse = read / written;
+  tile.ordered = llvm::any_of(tile.writers, [&](uint32_t w) {
+    return llvm::any_of(tile.readers, [&](uint32_t r) {
+      return isOrdered(detector, accesses[w].op, accesses[r].op);
+    });
+  });
+}
+
+std::vector<StagedTile> properties::findStagedTiles(Detector &detector) {
+  const KernelIndex &index = detector.getIndex();
+  const SharedObjects &objects = detector.getKernel().getSharedObjects();
+  const Provenance &provenance = detector.getProvenance();
+  llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
+  std::vector<StagedTile> tiles;
+  for (SharedObjectId id = 0; id < objects.getObjects().size(); ++id) {
+    const SharedObject &object = objects.getObject(id);
+    if (object.barrier || object.space != kern::Space::Shared)
+      continue;
+    StagedTile tile;
+    tile.object = id;
+    for (uint32_t i : objects.getAccessesTo(id)) {
+      const AccessInfo &info = accesses[i];
+      mlir::Operation *op = index.getOp(info.op);
+      if (info.access.write) {
+        if (auto bulk = llvm::dyn_cast<kern::BulkCopyOp>(op)) {
+          if (bulk.getSrcSpace() != kern::Space::Global)
+            continue;
+          tile.byBulkCopy = true;
+          tile.writers.push_back(i);
+        } else if (llvm::isa<kern::AsyncCopyOp>(op)) {
+          tile.writers.push_back(i);
+        } else if (auto store = llvm::dyn_cast<kern::StoreOp>(op)) {
+          bool copies = false;
+          for (mlir::Value value : store.getValues()) {
+            llvm::SmallVector<ValueId, 4> loads;
+            copies |= traceToLoads(detector, index.getId(value), loads);
+          }
+          if (copies)
+            tile.writers.push_back(i);
+        }
+      } else if (info.access.read) {
+        if (llvm::isa<kern::MatrixLoadOp, kern::MatrixProductOpInterface>(op)) {
+          tile.byMatrix = true;
+          tile.readers.push_back(i);
+        } else if (llvm::isa<kern::LoadOp>(op) &&
+                   (!provenance.getRead(i).empty() ||
+                    provenance.isReadUnknown(i))) {
+          tile.readers.push_back(i);
+        }
+      }
+    }
+    if (tile.writers.empty() || tile.readers.empty())
+      continue;
+    measure(detector, tile);
+    tiles.push_back(std::move(tile));
+  }
+  return tiles;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tiles of global data that a kernel stages in shared memory: who writes them,
+// who reads them, and how often each staged byte is read. smem_tiling,
+// tile_shape, smem_swizzle and smem_padding are claims about these.
+
+#ifndef D2K_LIB_PROPERTIES_ENGINE_STAGEDTILES_H
+#define D2K_LIB_PROPERTIES_ENGINE_STAGEDTILES_H
+
+#include "Engine/Detector.h"
+
+#include "d2k/Analysis/SharedObjects.h"
+
+namespace d2k::properties {
+
+/// One shared object that input data is put into.
+struct StagedTile {
+  analysis::SharedObjectId object = kNone;
+  /// Accesses that put global data there, and those that read it.
+  llvm::SmallVector<uint32_t, 8> writers, readers;
+  /// Read by ldmatrix, wmma or through a matrix descriptor.
+  bool byMatrix = false;
+  /// Written by the TMA unit or another bulk copy, which is no thread.
+  bool byBulkCopy = false;
+  /// Bytes of one slot that are written, 0 when not known.
+  int64_t bytes = 0;
+  /// How often a staged byte is read on average.
+  std::optional<double> reuse;
+  /// Whether a thread reads what another one wrote.
+  Tristate shared = Tristate::Unknown;
+  /// A barrier or a wait stands between writes and reads.
+  bool ordered = false;
+};
+
+/// What one thread touches first with one access, relative to its slot.
+struct Touch {
+  unsigned thread;
+  int64_t at;
+};
+
+/// All tiles of a kernel, by object.
+std::vector<StagedTile> findStagedTiles(Detector &detector);
+
+/// What the threads of a block touch with access number `access`, for every
+/// value of the loops inside a slot; nothing when it is not known.
+std::optional<std::vector<Touch>> getTouches(Detector &detector,
+                                             uint32_t access);
+
+/// Global loads that the stored value `value` is a copy of, converted or
+/// unpacked at most; false when it is made in another way.
+bool traceToLoads(Detector &detector, ValueId value,
+                  llvm::SmallVectorImpl<ValueId> &loads);
+
+} // namespace d2k::properties
+
+#endif // D2K_LIB_PROPERTIES_ENGINE_STAGEDTILES_H

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// smem_swizzle: places in shared memory are permuted by bits of the row, where
+// a tile is written and where it is read, so that lanes meet fewer conflicts.
+//
+// A permutation is recognised by taking it back: an address becomes a sum of
+// one number for each bit of the lane's number, on both sides, and was none
+// before. So it does not matter how the permutation is written, and one by a
+// constant is none.
+
+#include "Engine/StagedTiles.h"
+
+#include "d2k/Analysis/LaneAddresses.h"
+#include "d2k/Analysis/MatrixDescriptors.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+
+namespace {
+/// Bits [unit, unit + bits) of an address are permuted by the `bits` bits that
+/// lie `shift` above them: by exclusive-or, or by a sum modulo 2^bits.
+struct Permutation {
+  unsigned bits = 0, unit = 4, shift = 3;
+  bool rotates = false;
+  int64_t undo(int64_t at) const {
+    int64_t mask = ((int64_t(1) << bits) - 1) << unit;
+    int64_t row = at >> shift & mask;
+    if (!rotates)
+      return at ^ row;
+    return (at & ~mask) | ((at - row) & mask);
+  }
+};
+
+/// Lane addresses of one warp in one iteration.
+struct WarpTouches {
+  LaneSpans spans;
+};
+} // namespace
+
+/// The accesses of each warp and iteration, at offsets from the tile's base.
+static std::optional<std::vector<WarpTouches>>
+getWarps(Detector &detector, uint32_t access, int64_t origin) {
+  LaneAddresses &lanes = detector.getKernel().getLaneAddresses();
+  std::optional<unsigned> bytes = lanes.getLaneBytes(access);
+  std::optional<std::vector<Touch>> touches = getTouches(detector, access);
+  if (!bytes || !touches)
+    return std::nullopt;
+  std::vector<WarpTouches> warps;
+  for (size_t i = 0; i < touches->size();) {
+    WarpTouches warp;
+    warp.spans.bytes = *bytes;
+    unsigned number = (*touches)[i].thread / 32, last = 0;
+    bool first = true;
+    for (; i < touches->size(); ++i) {
+      const Touch &touch = (*touches)[i];
+      if (touch.thread / 32 != number || (!first && touch.thread <= last))
+        break;
+      first = false;
+      last = touch.thread;
+      warp.spans.start[touch.thread % 32] = origin + touch.at;
+    }
+    warps.push_back(warp);
+  }
+  return warps;
+}
+
+/// Whether lane l is at a + sum of d[i] over the bits i of l, in every warp
+/// with the same d.
+static bool isSum(llvm::ArrayRef<WarpTouches> warps, const Permutation &undo) {
+  std::optional<std::array<int64_t, 5>> steps;
+  for (const WarpTouches &warp : warps) {
+    std::array<int64_t, 32> at{};
+    for (unsigned l = 0; l < 32; ++l) {
+      if (!warp.spans.start[l])
+        return false;
+      at[l] = undo.bits == 0 ? *warp.spans.start[l]
+                             : undo.undo(*warp.spans.start[l]);
+    }
+    std::array<int64_t, 5> own;
+    for (unsigned i = 0; i < 5; ++i)
+      own[i] = at[1u << i] - at[0];
+    if (steps && *steps != own)
+      return false;
+    steps = own;
+    for (unsigned l = 0; l < 32; ++l) {
+      int64_t sum = at[0];
+      for (unsigned i = 0; i < 5; ++i)
+        sum += l >> i & 1 ? own[i] : 0;
+      if (sum != at[l])
+        return false;
+    }
+  }
+  return !warps.empty();
+}
+
+/// Conflicts as they are, and without the permutation.
+static std::pair<unsigned, unsigned> compare(llvm::ArrayRef<WarpTouches> warps,
+                                             const Permutation &undo) {
+  std::pair<unsigned, unsigned> worst{1, 1};
+  for (const WarpTouches &warp : warps) {
+    LaneSpans plain = warp.spans;
+    for (std::optional<int64_t> &start : plain.start)
+      if (start)
+        start = undo.undo(*start);
+    worst.first =
+        std::max(worst.first, LaneAddresses::countConflicts(warp.spans));
+    worst.second = std::max(worst.second, LaneAddresses::countConflicts(plain));
+  }
+  return worst;
+}
+
+/// All permutations that are tried, exclusive-or first.
+static const std::vector<Permutation> &getCandidates() {
+  static const std::vector<Permutation> list = [] {
+    std::vector<Permutation> all;
+    for (bool rotates : {false, true})
+      for (unsigned bits = 1; bits <= 5; ++bits)
+        for (unsigned unit = 2; unit <= 5; ++unit)
+          for (unsigned shift = bits; shift <= 7; ++shift)
+            if (!rotates || bits > 1) // One bit rotates by exclusive-or.
+              all.push_back({bits, unit, shift, rotates});
+    return all;
+  }();
+  return list;
+}
+
+static void report(Detector &detector, const StagedTile &tile,
+                   llvm::StringRef kind, unsigned bits, uint32_t writer,
+                   uint32_t reader) {
+  llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
+  const Provenance &provenance = detector.getProvenance();
+  OpId where = accesses[writer].op, user = accesses[reader].op;
+  Judgement judgement =
+      detector.judgeReach(provenance.getWriteReach(writer), "what it permutes")
+          .then([&] { return detector.judgeOneWay(); });
+  if (!judgement.isProved()) {
+    detector.add(judgement, where);
+    return;
+  }
+  AttributeMap attributes;
+  attributes["kind"] = kind.str();
+  attributes["bits"] = int64_t(bits);
+  detector.addFact(std::move(attributes), user, {where, user});
+}
+
+/// A tile that the TMA unit fills: the map's mode shows in how it is read.
+static void detectTensorMap(Detector &detector, const StagedTile &tile) {
+  const KernelIndex &index = detector.getIndex();
+  llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
+  uint32_t writer = kNone;
+  for (uint32_t w : tile.writers)
+    if (auto bulk =
+            llvm::dyn_cast<kern::BulkCopyOp>(index.getOp(accesses[w].op)))
+      if (bulk.getDims() != 0)
+        writer = w;
+  if (writer == kNone)
+    return;
+  int64_t origin =
+      detector.getKernel().getSharedObjects().getObject(tile.object).low;
+  for (uint32_t r : tile.readers) {
+    if (auto descriptor = getMatrixDescriptor(detector.getKernel(), r)) {
+      if (descriptor->swizzle != 0)
+        report(detector, tile, "tma", llvm::Log2_32(descriptor->swizzle / 16),
+               writer, r);
+      continue;
+    }
+    auto warps = getWarps(detector, r, origin);
+    if (!warps || isSum(*warps, {}))
+      continue;
+    // CU_TENSOR_MAP_SWIZZLE_128B, _64B and _32B exchange 3, 2 or 1 bits of the
+    // 16-byte chunk with bits 7 and up of the address.
+    for (unsigned bits : {3u, 2u, 1u}) {
+      Permutation mode{bits, 4, 3, false};
+      if (!isSum(*warps, mode))
+        continue;
+      auto [with, without] = compare(*warps, mode);
+      if (with < without)
+        report(detector, tile, "tma", bits, writer, r);
+      break;
+    }
+  }
+}
+
+/// A tile that threads fill.
+static void detectByThreads(Detector &detector, const StagedTile &tile) {
+  llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
+  int64_t origin =
+      detector.getKernel().getSharedObjects().getObject(tile.object).low;
+  std::vector<std::pair<uint32_t, std::vector<WarpTouches>>> writers, readers;
+  for (uint32_t w : tile.writers) {
+    auto warps = getWarps(detector, w, origin);
+    if (!warps)
+      return;
+    writers.push_back({w, std::move(*warps)});
+  }
+  unsigned descriptorBits = 0;
+  uint32_t descriptorReader = kNone;
+  for (uint32_t r : tile.readers) {
+    if (auto descriptor = getMatrixDescriptor(detector.getKernel(), r)) {
+      if (descriptor->swizzle != 0) {
+        descriptorBits = llvm::Log2_32(descriptor->swizzle / 16);
+        descriptorReader = r;
+      }
+      continue;
+    }
+    if (auto warps = getWarps(detector, r, origin))
+      readers.push_back({r, std::move(*warps)});
+  }
+  bool plainWrites = llvm::all_of(
+      writers, [](const auto &writer) { return isSum(writer.second, {}); });
+  if (plainWrites)
+    return;
+  uint32_t missedReader = kNone;
+  for (const Permutation &candidate : getCandidates()) {
+    if (!llvm::all_of(writers, [&](const auto &writer) {
+          return isSum(writer.second, candidate);
+        }))
+      continue;
+    if (descriptorReader != kNone && !candidate.rotates &&
+        candidate.bits == descriptorBits && candidate.unit == 4 &&
+        candidate.shift == 3) {
+      report(detector, tile, "xor", candidate.bits, writers[0].first,
+             descriptorReader);
+      return;
+    }
+    for (const auto &[reader, warps] : readers) {
+      if (isSum(warps, {}) || !isSum(warps, candidate))
+        continue;
+      // The side that gains may be the write.
+      auto gains = [&](llvm::ArrayRef<WarpTouches> touches) {
+        auto [with, without] = compare(touches, candidate);
+        return with < without;
+      };
+      if (!gains(warps) && llvm::none_of(writers, [&](const auto &writer) {
+            return gains(writer.second);
+          })) {
+        missedReader = reader;
+        continue;
+      }
+      report(detector, tile, candidate.rotates ? "rotate" : "xor",
+             candidate.bits, writers[0].first, reader);
+      return;
+    }
+  }
+  OpId where = accesses[writers[0].first].op;
+  if (missedReader != kNone) {
+    OpId user = accesses[missedReader].op;
+    detector.add(Judgement::nearMiss("permutes places by bits of the row, as " +
+                                         detector.describe(user) +
+                                         " does, but no access has fewer bank "
+                                         "conflicts for it",
+                                     {user}),
+                 where);
+  }
+}
+
+static void detect(Detector &detector) {
+  for (const StagedTile &tile : findStagedTiles(detector)) {
+    if (tile.byBulkCopy)
+      detectTensorMap(detector, tile);
+    else
+      detectByThreads(detector, tile);
+  }
+}
+
+namespace d2k::properties {
+Property makeSmemSwizzle() {
+  PropertyInfo info;
+  info.id = "smem_swizzle";
+  info.group = 'A';
+  info.summary =
+      "shared addresses are permuted by row bits on both the write and the "
+      "read side, lowering the conflict degree of a named access: the second "
+      "of the places";
+  info.attributes = {
+      {"kind",
+       AttrType::String,
+       {"xor", "rotate", "tma"},
+       "how addresses are permuted: by exclusive-or, by a sum modulo a power "
+       "of two, or by a tensor map's mode"},
+      {"bits", AttrType::Integer, {}, "row bits that enter the permutation"}};
+  info.decidingTiers = {Tier::Source, Tier::Ptx};
+  info.detectorTiers = {Tier::Ptx};
+  return {info, detect};
+}
+} // namespace d2k::properties

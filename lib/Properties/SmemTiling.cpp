@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// smem_tiling: global data is staged in shared memory and used there by many
+// threads.
+
+#include "Engine/StagedTiles.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+
+/// Uses of a staged byte from which on staging saves global reads.
+static constexpr double kLeastReuse = 2;
+
+static Judgement judge(Detector &detector, const StagedTile &tile) {
+  const Provenance &provenance = detector.getProvenance();
+  llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
+  uint32_t writer = tile.writers.front();
+  llvm::SmallVector<OpId, 4> readers;
+  for (uint32_t r : tile.readers)
+    readers.push_back(accesses[r].op);
+  std::string places = detector.describe(readers);
+  return detector.judgeReach(provenance.getWriteReach(writer), "what it stages")
+      .then([&] {
+        return accesses[writer].access.async ? detector.judgeCopied(writer)
+                                             : Judgement::proved();
+      })
+      .then([&]() -> Judgement {
+        if (!tile.ordered)
+          return Judgement::undecided(
+              "stages data that " + places +
+                  " reads without a barrier or a wait that was found between",
+              "a barrier between the writes and the reads", readers);
+        if (tile.shared == Tristate::No)
+          return Judgement::nearMiss(
+              "stages data that only the thread which wrote it reads, at " +
+                  places,
+              readers);
+        if (tile.byMatrix)
+          return Judgement::proved();
+        if (tile.shared == Tristate::Unknown)
+          return Judgement::undecided(
+              "stages data; which threads read it at " + places +
+                  " is not known",
+              "addresses computed from the thread's number, with strides that "
+              "are constant",
+              readers);
+        if (!tile.reuse)
+          return Judgement::undecided(
+              "stages data; how often " + places +
+                  " reads a byte of it is not known",
+              "constant trip counts of the loops that read the tile", readers);
+        if (*tile.reuse < kLeastReuse)
+          return Judgement::nearMiss(
+              llvm::formatv("stages data of which a byte is read {0:F2} times "
+                            "on average, at {1}: that reorders it and saves "
+                            "no global read; tiling reads it twice or more",
+                            *tile.reuse, places)
+                  .str(),
+              readers);
+        return Judgement::proved();
+      })
+      .then([&] { return detector.judgeOneWay(); });
+}
+
+static void detect(Detector &detector) {
+  llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
+  std::vector<StagedTile> tiles = findStagedTiles(detector);
+  llvm::SmallVector<const StagedTile *> proved, main;
+  std::vector<Judgement> judgements;
+  for (const StagedTile &tile : tiles) {
+    judgements.push_back(judge(detector, tile));
+    if (!judgements.back().isProved())
+      continue;
+    proved.push_back(&tile);
+    if (llvm::any_of(tile.readers, [&](uint32_t r) {
+          return detector.getMainRegion().contains(accesses[r].op) ==
+                 Tristate::Yes;
+        }))
+      main.push_back(&tile);
+  }
+  if (proved.empty()) {
+    for (auto [tile, judgement] : llvm::zip(tiles, judgements))
+      detector.add(judgement, accesses[tile.writers.front()].op);
+    return;
+  }
+  // Where the main region reads tiles, those are what counts.
+  llvm::ArrayRef<const StagedTile *> counted =
+      main.empty() ? llvm::ArrayRef(proved) : llvm::ArrayRef(main);
+  int64_t bytes = 0;
+  double reads = 0, writes = 0;
+  bool sized = true, measured = true;
+  llvm::SmallVector<OpId, 8> where;
+  for (const StagedTile *tile : counted) {
+    bytes += tile->bytes;
+    sized &= tile->bytes != 0;
+    measured &= tile->reuse.has_value() && tile->bytes != 0;
+    if (measured) {
+      writes += double(tile->bytes);
+      reads += *tile->reuse * double(tile->bytes);
+    }
+    for (uint32_t w : tile->writers)
+      where.push_back(accesses[w].op);
+  }
+  AttributeMap attributes;
+  attributes["buffers"] = int64_t(counted.size());
+  if (sized)
+    attributes["bytes"] = bytes;
+  if (measured && writes > 0)
+    attributes["reuse"] = reads / writes;
+  // The fact is in the main region when a part of it is.
+  for (OpId &op : where)
+    if (detector.getMainRegion().contains(op) == Tristate::Yes) {
+      std::swap(where.front(), op);
+      break;
+    }
+  detector.addFact(std::move(attributes), where.front(), where);
+}
+
+namespace d2k::properties {
+Property makeSmemTiling() {
+  PropertyInfo info;
+  info.id = "smem_tiling";
+  info.group = 'A';
+  info.summary =
+      "global data is staged in shared memory and, after a barrier or "
+      "completion wait, each staged byte is read on average at least twice, "
+      "or by ldmatrix or the matrix unit, by threads other than the writer; "
+      "pure reordering is not tiling";
+  info.attributes = {
+      {"buffers", AttrType::Integer, {}, "staged memory objects"},
+      {"bytes", AttrType::Integer, {}, "bytes staged in one iteration"},
+      {"reuse",
+       AttrType::Real,
+       {},
+       "average reads of a staged byte; not known where the matrix unit reads "
+       "through descriptors"}};
+  info.decidingTiers = {Tier::Ptx, Tier::Sass};
+  info.detectorTiers = {Tier::Ptx, Tier::Sass};
+  // Machine code divides memory, and unrolls loops, in its own way.
+  info.perTier = {"buffers", "bytes", "reuse"};
+  return {info, detect};
+}
+} // namespace d2k::properties
