@@ -102,13 +102,19 @@ void RegisterSet::subtract(const RegisterSet &other) {
 }
 
 std::vector<Register> RegisterSet::getMembers() const {
+  // By place in `words`.
+  static constexpr RegisterFile kFiles[] = {
+      RegisterFile::General, RegisterFile::Uniform, RegisterFile::Predicate,
+      RegisterFile::UniformPredicate, RegisterFile::Convergence};
   std::vector<Register> members;
-  for (RegisterFile file :
-       {RegisterFile::General, RegisterFile::Uniform, RegisterFile::Predicate,
-        RegisterFile::UniformPredicate, RegisterFile::Convergence})
-    for (unsigned i = 0; i < getNumBits(file); ++i)
-      if (Register reg{file, uint16_t(i)}; contains(reg))
-        members.push_back(reg);
+  const RegisterFile *file = kFiles;
+  for (size_t i = 0; i < words.size(); ++i)
+    for (uint64_t rest = words[i]; rest != 0; rest &= rest - 1) {
+      unsigned bit = unsigned(64 * i) + unsigned(std::countr_zero(rest));
+      while (bit >= getFirstBit(*file) + getNumBits(*file))
+        ++file;
+      members.push_back({*file, uint16_t(bit - getFirstBit(*file))});
+    }
   return members;
 }
 
