@@ -48,4 +48,7 @@ for event in events:
         said = event["data"]["text"]
         require("one_row\"; there are square, ragged" in said or
                 "one_row" not in said, "the held-out workload is confirmed")
+for event in events:
+    if event["data"].get("turn") != 4:
+        require("one_row" not in json.dumps(event), "a held-out workload")
 print("ok, %d events" % len(outline(events)))
