@@ -265,8 +265,11 @@ ClangUnit cuda::readUnit(const HostRequest &request, const NvccFlags &flags,
   }
   if (unit.ast) {
     const clang::SourceManager &sources = unit.ast->getSourceManager();
+    // The unit's text and our header were handed over in memory.
     for (auto it = sources.fileinfo_begin(); it != sources.fileinfo_end(); ++it)
-      unit.files.push_back(it->first.getName().str());
+      if (llvm::StringRef name = it->first.getName();
+          name != path && name != kCompatPath)
+        unit.files.push_back(name.str());
   }
   return unit;
 }
