@@ -42,8 +42,12 @@ public:
 
   /// The output stores of data that lie in `loop`.
   llvm::SmallVector<OpId, 4> getStores(uint32_t loop) const;
-  /// Nothing when the loop does not walk over tiles.
-  std::optional<TileLoop> match(uint32_t loop);
+  /// Nothing when the loop does not walk over tiles. With `alone`, threads need
+  /// not work together in it.
+  std::optional<TileLoop> match(uint32_t loop, bool alone = false);
+  /// Whether `store` lies in a loop over the same tiles as `tiles`: compilers
+  /// make two of one when a condition does not change in it.
+  bool isInCopy(OpId store, const TileLoop &tiles);
 
 private:
   struct Exit {
@@ -330,13 +334,25 @@ std::optional<TileLoop> TileLoops::matchDynamic(uint32_t loop,
   return std::nullopt;
 }
 
-std::optional<TileLoop> TileLoops::match(uint32_t loop) {
+std::optional<TileLoop> TileLoops::match(uint32_t loop, bool alone) {
   llvm::SmallVector<OpId, 4> stores = getStores(loop);
-  if (loops.getLoop(loop).spin || stores.empty() || !cooperates(loop))
+  if (loops.getLoop(loop).spin || stores.empty() ||
+      (!alone && !cooperates(loop)))
     return std::nullopt;
   if (std::optional<TileLoop> found = matchStatic(loop, stores))
     return found;
   return matchDynamic(loop, stores);
+}
+
+bool TileLoops::isInCopy(OpId store, const TileLoop &tiles) {
+  if (!tiles.more || tiles.more->empty())
+    return false;
+  for (uint32_t loop = loops.getInnermostWorking(index.getBlockOf(store));
+       loop != kNone; loop = loops.getLoop(loop).parent)
+    if (std::optional<TileLoop> here = match(loop, /*alone=*/true);
+        here && here->more == tiles.more)
+      return true;
+  return false;
 }
 
 /// An operation that stands for the loop: one of its header that has a line.
@@ -362,6 +378,8 @@ static void detect(Detector &detector) {
     if (!here)
       continue;
     OpId head = getHead(index, loops.getLoop(loop));
+    if (found && found->more && found->more == here->more)
+      continue;
     if (found) {
       detector.addUndecided(
           "the kernel has several loops over output tiles: " +
@@ -379,7 +397,8 @@ static void detect(Detector &detector) {
       "the loop at " + detector.describe(head) + " walks over output tiles";
   for (const OutputStore &store : detector.getProvenance().getOutputStores())
     if (!store.terms.empty() &&
-        !loops.contains(at, index.getBlockOf(store.op))) {
+        !loops.contains(at, index.getBlockOf(store.op)) &&
+        !tiles.isInCopy(store.op, *found)) {
       detector.addUndecided(sentence + ", but " + detector.describe(store.op) +
                                 " stores results outside of it",
                             "one loop for all output tiles", {head, store.op});

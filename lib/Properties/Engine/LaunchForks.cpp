@@ -70,6 +70,60 @@ static bool worksOnData(KernelContext &kernel, OpId id) {
   return false;
 }
 
+/// Whether `condition` asks if a loop of products among `blocks` runs at all:
+/// it compares with 0 or 1 what the loop's end depends on.
+static bool isZeroTripGuard(KernelContext &kernel, mlir::Value condition,
+                            const llvm::BitVector &blocks) {
+  const KernelIndex &index = kernel.getIndex();
+  const LoopNest &loops = kernel.getLoops();
+  auto guard = condition.getDefiningOp<kern::CompareOp>();
+  if (!guard || guard.getCombine() || kern::isFloat(guard.getType()) ||
+      guard.getInputs().size() != 2)
+    return false;
+  ValueId bound = kNone;
+  for (unsigned i : {0u, 1u})
+    if (kernel.getConstants()
+            .get(index.getId(guard.getInputs()[i]))
+            .value_or(2) <= 1)
+      bound = index.getId(guard.getInputs()[1 - i]);
+  if (bound == kNone)
+    return false;
+  for (OpId product : kernel.getMainRegion().getProducts()) {
+    if (!blocks.test(index.getBlockOf(product)))
+      continue;
+    uint32_t loop = loops.getInnermostWorking(index.getBlockOf(product));
+    if (loop == kNone)
+      continue;
+    // What the loop's end depends on.
+    std::vector<bool> seen(index.getNumValues(), false);
+    llvm::SmallVector<ValueId, 8> work;
+    for (BlockId block : loops.getLoop(loop).blocks) {
+      auto branch = llvm::dyn_cast<kern::CondBranchOp>(
+          index.getOp(index.getTerminator(block)));
+      bool leaves = llvm::any_of(
+          kernel.getDominance().getSuccessors(block),
+          [&](BlockId next) { return !loops.contains(loop, next); });
+      if (branch && leaves)
+        work.push_back(index.getId(branch.getCondition()));
+    }
+    while (!work.empty()) {
+      ValueId value = work.pop_back_val();
+      if (value == kNone || seen[value])
+        continue;
+      if (value == bound)
+        return true;
+      seen[value] = true;
+      OpId def = index.getDef(value);
+      if (def != kNone)
+        llvm::append_range(work, index.getOperands(def));
+      else
+        for (const KernelIndex::Incoming &in : index.getIncoming(value))
+          work.push_back(in.value);
+    }
+  }
+  return false;
+}
+
 LaunchForks properties::findLaunchForks(KernelContext &kernel) {
   const KernelIndex &index = kernel.getIndex();
   const Dominance &dominance = kernel.getDominance();
@@ -108,8 +162,23 @@ LaunchForks properties::findLaunchForks(KernelContext &kernel) {
           break;
         }
     }
-    if (fork.sides[0].work != kNone && fork.sides[1].work != kNone)
-      result.forks.push_back(std::move(fork));
+    if (fork.sides[0].work == kNone || fork.sides[1].work == kNone)
+      continue;
+    // A side for problems whose sums are empty is no other way to make them:
+    // what the products' side does holds. What that side alone does does not.
+    for (unsigned side : {0u, 1u}) {
+      bool other =
+          llvm::any_of(kernel.getMainRegion().getProducts(), [&](OpId product) {
+            return fork.sides[1 - side].blocks.test(
+                kernel.getIndex().getBlockOf(product));
+          });
+      if (!other && isZeroTripGuard(kernel, branch.getCondition(),
+                                    fork.sides[side].blocks)) {
+        fork.sides[side].blocks.reset();
+        break;
+      }
+    }
+    result.forks.push_back(std::move(fork));
   }
   return result;
 }
