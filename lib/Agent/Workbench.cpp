@@ -230,14 +230,12 @@ Result<Workbench::Listing> Workbench::inspect(const std::string &folder,
   sandbox.readOnly.push_back(
       std::filesystem::canonical(*tool, error).parent_path().string());
   Command command;
-  command.argv = {options.evaluate.worker,
-                  "exec",
-                  "--sandbox",
-                  json::dump(sandbox.toJson(), /*pretty=*/false),
-                  "--",
-                  std::filesystem::canonical(*tool, error).string(),
-                  "-sass",
-                  joinPath(output, "submission.so")};
+  command.argv =
+      makeConfinedCommand(options.evaluate.worker, "exec", std::move(sandbox));
+  for (const std::string &argument :
+       {std::string("--"), std::filesystem::canonical(*tool, error).string(),
+        std::string("-sass"), joinPath(output, "submission.so")})
+    command.argv.push_back(argument);
   command.environment.emplace_back("TMPDIR", std::nullopt);
   command.timeout = std::chrono::minutes(2);
   Result<CommandResult> result = runCommand(command);
