@@ -51,6 +51,21 @@ std::optional<LaneForm> LaneForms::findStep(ValueId value, uint32_t loop) {
   forms[value] = std::make_shared<const LaneForm>(ofSymbol(self));
   std::optional<LaneForm> start, step;
   bool fits = true;
+  // Values on the way round that asked for this one are worked out in terms of
+  // the placeholder, too.
+  llvm::SmallVector<ValueId, 4> asking;
+  for (const KernelIndex::Incoming &in : index.getIncoming(value)) {
+    if (in.value == kNone || !loops.contains(loop, in.from))
+      continue;
+    llvm::SmallVector<ValueId, 4> states;
+    llvm::SmallVector<ValueId, 32> slice;
+    collectStates(in.value, states, slice);
+    for (ValueId v : slice)
+      if (computing[v] && index.getDef(v) != kNone) {
+        computing[v] = false;
+        asking.push_back(v);
+      }
+  }
   for (const KernelIndex::Incoming &in : index.getIncoming(value)) {
     if (!constants.isExecutableEdge(in.edge))
       continue;
@@ -73,6 +88,8 @@ std::optional<LaneForm> LaneForms::findStep(ValueId value, uint32_t loop) {
     }
     slot = form;
   }
+  for (ValueId v : asking)
+    computing[v] = true;
   // What was seen in terms of the placeholder is forgotten.
   forms[value].reset();
   for (ValueId other : llvm::ArrayRef(made).drop_front(before))
@@ -110,6 +127,47 @@ std::optional<LaneForm> LaneForms::findStep(ValueId value, uint32_t loop) {
   LaneForm iteration = ofSymbol(it->second);
   LaneForm moved = product(iteration, *step, kNone);
   return moved.known ? std::optional(add(*start, moved)) : std::nullopt;
+}
+
+/// Whether `condition` is made of the thread's number and of numbers of the
+/// launch alone: it tells the inside from the border, and no data.
+static bool isBorder(const KernelIndex &index, ValueId condition) {
+  llvm::SmallVector<ValueId, 16> pending{condition}, seen{condition};
+  while (!pending.empty()) {
+    if (seen.size() > kMaxSlice)
+      return false;
+    ValueId v = pending.pop_back_val();
+    OpId def = index.getDef(v);
+    if (def == kNone) {
+      if (index.getIncoming(v).empty())
+        continue;
+      for (const KernelIndex::Incoming &in : index.getIncoming(v)) {
+        if (in.value == kNone)
+          return false;
+        if (!llvm::is_contained(seen, in.value)) {
+          seen.push_back(in.value);
+          pending.push_back(in.value);
+        }
+      }
+      continue;
+    }
+    Operation *op = index.getOp(def);
+    if (auto load = dyn_cast<kern::LoadOp>(op)) {
+      if (load.getSpace() != kern::Space::Param)
+        return false;
+    } else if (!isa<kern::ArithOp, kern::CompareOp, kern::ConvertOp,
+                    kern::SelectOp, kern::PackOp, kern::UnpackOp,
+                    kern::SpecialOp, kern::ConstantOp, kern::MathOp,
+                    kern::UndefOp, kern::SpaceCastOp>(op)) {
+      return false;
+    }
+    for (ValueId operand : index.getOperands(def))
+      if (!llvm::is_contained(seen, operand)) {
+        seen.push_back(operand);
+        pending.push_back(operand);
+      }
+  }
+  return true;
 }
 
 LaneForm LaneForms::computeJoin(ValueId value) {
@@ -153,7 +211,8 @@ LaneForm LaneForms::computeJoin(ValueId value) {
   const LaneForm &yes = ways[!condition || condition->second ? 0 : 1];
   const LaneForm &no = ways[!condition || condition->second ? 1 : 0];
   bool uniformChoice =
-      condition && uniformity.get(condition->first) != Agreement::Thread;
+      condition && (uniformity.get(condition->first) != Agreement::Thread ||
+                    isBorder(index, condition->first));
   return choose(condition ? &decided : nullptr, yes, no, value, kNone,
                 uniformChoice);
 }
@@ -213,9 +272,14 @@ LaneForm LaneForms::evaluateAt(ValueId value, ValueId of,
   llvm::SmallVector<ValueId, 32> slice;
   collectStates(value, states, slice);
   std::vector<std::pair<ValueId, std::shared_ptr<const LaneForm>>> saved;
+  llvm::SmallVector<ValueId, 4> asking;
   for (ValueId v : slice) {
     saved.push_back({v, forms[v]});
     forms[v].reset();
+    if (computing[v]) {
+      computing[v] = false;
+      asking.push_back(v);
+    }
   }
   std::shared_ptr<const LaneForm> savedOf = forms[of];
   forms[of] = std::make_shared<const LaneForm>(state);
@@ -223,6 +287,8 @@ LaneForm LaneForms::evaluateAt(ValueId value, ValueId of,
   for (auto &[v, form] : saved)
     forms[v] = form;
   forms[of] = savedOf;
+  for (ValueId v : asking)
+    computing[v] = true;
   return result;
 }
 

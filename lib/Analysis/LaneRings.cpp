@@ -206,7 +206,9 @@ LaneForm LaneForms::choose(const LaneForm *condition, const LaneForm &a,
   auto [it, isNew] = symbolOf.try_emplace(key, 0);
   if (isNew)
     it->second = makeSymbol({});
-  return add(b, ofSymbol(it->second));
+  LaneForm result = add(b, ofSymbol(it->second));
+  result.inside = true;
+  return result;
 }
 
 std::optional<LaneForm> LaneForms::ringOf(llvm::ArrayRef<LaneForm> list,

@@ -209,15 +209,16 @@ static void detectByThreads(Detector &detector, const StagedTile &tile) {
     if (auto warps = getWarps(detector, r, origin))
       readers.push_back({r, std::move(*warps)});
   }
-  bool plainWrites = llvm::all_of(
-      writers, [](const auto &writer) { return isSum(writer.second, {}); });
-  if (plainWrites)
+  // One permutation for all writes: bits of the row that are constant in one of
+  // them are not in another.
+  std::vector<WarpTouches> written;
+  for (const auto &[writer, warps] : writers)
+    llvm::append_range(written, warps);
+  if (isSum(written, {}))
     return;
   uint32_t missedReader = kNone;
   for (const Permutation &candidate : getCandidates()) {
-    if (!llvm::all_of(writers, [&](const auto &writer) {
-          return isSum(writer.second, candidate);
-        }))
+    if (!isSum(written, candidate))
       continue;
     if (descriptorReader != kNone && !candidate.rotates &&
         candidate.bits == descriptorBits && candidate.unit == 4 &&

@@ -7,6 +7,8 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <set>
+
 using namespace d2k;
 using namespace d2k::analysis;
 using namespace d2k::properties;
@@ -84,6 +86,26 @@ static void detect(Detector &detector) {
   if (proved.empty()) {
     for (auto [tile, judgement] : llvm::zip(tiles, judgements))
       detector.add(judgement, accesses[tile.writers.front()].op);
+    // Copies to places that cannot be followed may be a tile all the same.
+    if (tiles.empty())
+      for (uint32_t i : detector.getKernel().getSharedObjects().getUnplaced()) {
+        auto store = llvm::dyn_cast<kern::StoreOp>(
+            detector.getIndex().getOp(accesses[i].op));
+        if (!store || accesses[i].space != kern::Space::Shared)
+          continue;
+        bool copies = llvm::any_of(store.getValues(), [&](mlir::Value value) {
+          llvm::SmallVector<ValueId, 4> loads;
+          return traceToLoads(detector, detector.getIndex().getId(value),
+                              loads);
+        });
+        if (copies)
+          detector.add(
+              Judgement::undecided(
+                  "stages data at a place that cannot be followed",
+                  "addresses computed from the thread's number, and loops with "
+                  "constant trip counts"),
+              accesses[i].op);
+      }
     return;
   }
   // Where the main region reads tiles, those are what counts.
@@ -104,8 +126,19 @@ static void detect(Detector &detector) {
     for (uint32_t w : tile->writers)
       where.push_back(accesses[w].op);
   }
+  // Parts of one array that no access joins are one buffer still.
+  const SharedObjects &objects = detector.getKernel().getSharedObjects();
+  std::set<std::pair<RootId, SharedObjectId>> buffers;
+  for (const StagedTile *tile : counted) {
+    RootId root = objects.getObject(tile->object).root;
+    auto array = llvm::dyn_cast_or_null<kern::ObjectOp>(
+        detector.getMemory().getRoot(root).symbol);
+    buffers.insert({root, array && array.getSize() ? kNone : tile->object});
+  }
+  bool known = detector.getKernel().getLaneForms().getShape().known;
   AttributeMap attributes;
-  attributes["buffers"] = int64_t(counted.size());
+  attributes["buffers"] = int64_t(buffers.size());
+  sized &= known;
   if (sized)
     attributes["bytes"] = bytes;
   if (measured && writes > 0)

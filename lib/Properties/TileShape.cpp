@@ -13,6 +13,7 @@
 #include "llvm/ADT/DenseSet.h"
 
 #include <cmath>
+#include <set>
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -22,7 +23,8 @@ namespace {
 /// Products of one pair of staged objects.
 struct Group {
   std::vector<const MainProduct *> products;
-  SharedObjectId a = kNone, b = kNone;
+  /// Where the operands are; kNone for what is not in shared memory.
+  std::set<SharedObjectId> a, b;
 };
 } // namespace
 
@@ -121,7 +123,8 @@ static std::optional<int64_t> countSums(Detector &detector,
 
 /// Bytes of an element of operand A as it is staged.
 static std::optional<double>
-getElementBytes(Detector &detector, const Group &group, SharedObjectId object) {
+getElementBytes(Detector &detector, const Group &group,
+                const std::set<SharedObjectId> &in) {
   const KernelIndex &index = detector.getIndex();
   mlir::Operation *first = index.getOp(group.products[0]->op);
   if (auto tensor = llvm::dyn_cast<kern::TmemMmaOp>(first))
@@ -139,7 +142,7 @@ getElementBytes(Detector &detector, const Group &group, SharedObjectId object) {
     for (auto [number, value] : {std::pair(product->a, product->aValue),
                                  std::pair(product->b, product->bValue)}) {
       uint32_t access = findAccess(detector, product->op, value);
-      if (access == kNone || objects.getPlace(access).object != object)
+      if (access == kNone || !in.count(objects.getPlace(access).object))
         continue;
       const AccessInfo &info = detector.getMemory().getAccesses()[access];
       operands.insert(number);
@@ -241,7 +244,9 @@ static void detect(Detector &detector) {
   std::vector<MainProduct> products = findMainProducts(detector);
   if (products.empty())
     return;
-  std::map<std::pair<SharedObjectId, SharedObjectId>, Group> groups;
+  // Products of one accumulator, or of one operand, are one product; its
+  // operands may be in several parts of shared memory.
+  std::vector<Group> groups;
   for (const MainProduct &product : products) {
     uint32_t a = findAccess(detector, product.op, product.aValue);
     uint32_t b = findAccess(detector, product.op, product.bValue);
@@ -252,13 +257,30 @@ static void detect(Detector &detector) {
     // Compilers swap the factors of a scalar product.
     if (scalar && inA > inB)
       std::swap(inA, inB);
-    Group &group = groups[{inA, inB}];
-    group.a = inA;
-    group.b = inB;
-    group.products.push_back(&product);
+    Group own;
+    own.products.push_back(&product);
+    own.a.insert(inA);
+    own.b.insert(inB);
+    auto meets = [&](const Group &other) {
+      return other.a.count(inA) || other.b.count(inB) ||
+             llvm::any_of(other.products, [&](const MainProduct *p) {
+               return p->root == product.root;
+             });
+    };
+    for (Group &other : groups)
+      if (meets(other)) {
+        own.products.insert(own.products.begin(), other.products.begin(),
+                            other.products.end());
+        own.a.insert(other.a.begin(), other.a.end());
+        own.b.insert(other.b.begin(), other.b.end());
+        other.products.clear();
+      }
+    llvm::erase_if(groups,
+                   [](const Group &group) { return group.products.empty(); });
+    groups.push_back(std::move(own));
   }
   const Group *most = nullptr;
-  for (const auto &[key, group] : groups)
+  for (const Group &group : groups)
     if (!most || group.products.size() > most->products.size())
       most = &group;
   OpId at = most->products[0]->op;
@@ -273,7 +295,7 @@ static void detect(Detector &detector) {
     return;
   }
   // A kernel that stages nothing has no tile to speak of.
-  if (most->a == kNone && most->b == kNone)
+  if (most->a.count(kNone) && most->b.count(kNone))
     return;
   auto undecided = [&](std::string what) {
     detector.add(
@@ -283,12 +305,23 @@ static void detect(Detector &detector) {
             "and a block size that the kernel declares"),
         at);
   };
-  if (most->a == kNone || most->b == kNone || most->a == most->b)
+  bool apart = llvm::none_of(
+      most->a, [&](SharedObjectId id) { return most->b.count(id) != 0; });
+  if (most->a.count(kNone) || most->b.count(kNone) || !apart)
     return undecided("its operands are not two staged objects");
   std::map<SharedObjectId, int64_t> bytesOf;
   for (const StagedTile &tile : findStagedTiles(detector))
     bytesOf[tile.object] = tile.bytes;
-  double bytesA = double(bytesOf[most->a]), bytesB = double(bytesOf[most->b]);
+  auto sum = [&](const std::set<SharedObjectId> &in) {
+    double bytes = 0;
+    for (SharedObjectId id : in) {
+      if (bytesOf[id] == 0)
+        return 0.0;
+      bytes += double(bytesOf[id]);
+    }
+    return bytes;
+  };
+  double bytesA = sum(most->a), bytesB = sum(most->b);
   std::optional<int64_t> sums = countSums(detector, *most);
   std::optional<double> element = getElementBytes(detector, *most, most->a);
   if (bytesA == 0 || bytesB == 0)
@@ -306,9 +339,9 @@ static void detect(Detector &detector) {
         uint32_t access = findAccess(detector, product->op, value);
         if (access == kNone)
           continue;
-        if (objects.getPlace(access).object == most->a)
+        if (most->a.count(objects.getPlace(access).object))
           readA = access;
-        else if (objects.getPlace(access).object == most->b)
+        else if (most->b.count(objects.getPlace(access).object))
           readB = access;
       }
     std::optional<bool> rows = readA == kNone || readB == kNone
