@@ -309,17 +309,35 @@ static void detect(Detector &detector) {
       most->a, [&](SharedObjectId id) { return most->b.count(id) != 0; });
   if (most->a.count(kNone) || most->b.count(kNone) || !apart)
     return undecided("its operands are not two staged objects");
+  // Where more is read than is known to be written, the size of the operand is
+  // not known; the gaps of padded rows are small.
   std::map<SharedObjectId, int64_t> bytesOf;
   for (const StagedTile &tile : findStagedTiles(detector))
-    bytesOf[tile.object] = tile.bytes;
+    if (4 * objects.getObject(tile.object).bytes <= 5 * tile.bytes)
+      bytesOf[tile.object] = tile.bytes;
+  // Parts that one block of code reads are of one step along K; those that
+  // others read are another slot.
   auto sum = [&](const std::set<SharedObjectId> &in) {
-    double bytes = 0;
-    for (SharedObjectId id : in) {
-      if (bytesOf[id] == 0)
-        return 0.0;
-      bytes += double(bytesOf[id]);
+    std::map<BlockId, std::set<SharedObjectId>> parts;
+    for (const MainProduct *product : most->products)
+      for (ValueId value : {product->aValue, product->bValue}) {
+        uint32_t access = findAccess(detector, product->op, value);
+        SharedObjectId id =
+            access == kNone ? kNone : objects.getPlace(access).object;
+        if (in.count(id))
+          parts[index.getBlockOf(product->op)].insert(id);
+      }
+    double most = 0;
+    for (const auto &[block, ids] : parts) {
+      double bytes = 0;
+      for (SharedObjectId id : ids) {
+        if (bytesOf[id] == 0)
+          return 0.0;
+        bytes += double(bytesOf[id]);
+      }
+      most = std::max(most, bytes);
     }
-    return bytes;
+    return most;
   };
   double bytesA = sum(most->a), bytesB = sum(most->b);
   std::optional<int64_t> sums = countSums(detector, *most);

@@ -114,7 +114,7 @@ static OpId getSum(Detector &detector, OpId op) {
 }
 
 /// Follows the accumulator of `op` to where it enters.
-static void findRoot(Detector &detector, MainProduct &product) {
+static void findRoot(Detector &detector, MainProduct &product, uint32_t main) {
   const KernelIndex &index = detector.getIndex();
   const LoopNest &loops = detector.getKernel().getLoops();
   const Provenance &provenance = detector.getProvenance();
@@ -135,7 +135,18 @@ static void findRoot(Detector &detector, MainProduct &product) {
       if (header) {
         product.root = value;
         product.carried = true;
-        return;
+        if (main == kNone || loop == main || !loops.encloses(main, loop))
+          return;
+        // A loop inside of the main one: what it starts with.
+        ValueId start = kNone;
+        for (const KernelIndex::Incoming &in : index.getIncoming(value))
+          if (!loops.contains(loop, in.from))
+            start = in.value;
+        if (start == kNone || detector.getConstants().get(start) ||
+            provenance.getTerms(start).empty())
+          return;
+        value = start;
+        continue;
       }
       // Where ways meet: one of them brings the sum.
       ValueId next = kNone;
@@ -178,8 +189,9 @@ static void findRoot(Detector &detector, MainProduct &product) {
     head = def;
     value = next;
   }
-  // Nothing is carried: the chain itself.
-  product.root = uint64_t(1) << 32 | head;
+  // Nothing is carried further: the chain itself.
+  if (!product.carried)
+    product.root = uint64_t(1) << 32 | head;
 }
 
 std::vector<MainProduct> properties::findMainProducts(Detector &detector) {
@@ -221,7 +233,7 @@ std::vector<MainProduct> properties::findMainProducts(Detector &detector) {
       continue;
     product.a = numberOf(detector, product.aValue);
     product.b = numberOf(detector, product.bValue);
-    findRoot(detector, product);
+    findRoot(detector, product, most);
     products.push_back(product);
   }
   return products;
