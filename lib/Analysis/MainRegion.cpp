@@ -13,6 +13,9 @@ using namespace mlir;
 using namespace d2k;
 using namespace d2k::analysis;
 
+/// A loop with less product work than this fraction of the core loop's is
+/// beside the point.
+static constexpr double kOtherWork = 1.0 / 8;
 /// FLOPs of one tcgen05.mma when its descriptor is not read: 128x256x16.
 static constexpr double kTypicalTensorFlops = 2.0 * 128 * 256 * 16;
 
@@ -181,6 +184,38 @@ void MainRegion::addClones() {
         !mnemonics.contains(mnemonicOf(op)))
       continue;
     mainLoops.push_back(loop);
+  }
+
+  // Other loops with much product work, whatever their instructions: the second
+  // product of attention, a second layer.
+  std::map<uint32_t, double> work;
+  for (auto [op, cost] : llvm::zip(products, flops)) {
+    uint32_t loop = loops.getInnermostWorking(index.getBlockOf(op));
+    if (loop != kNone)
+      work[loop] += cost;
+  }
+  std::pair<unsigned, double> most{0, 0};
+  for (auto [loop, cost] : work) {
+    auto [unknown, known] = tripsAround(loop);
+    if (loops.encloses(core, loop))
+      most = std::max(most, std::pair(unknown, cost * known));
+  }
+  for (auto [loop, cost] : work) {
+    auto [unknown, known] = tripsAround(loop);
+    if (unknown < most.first || cost * known < most.second * kOtherWork)
+      continue;
+    uint32_t other = loop;
+    while (other != kNone && !hasArrival(other))
+      other = loops.getLoop(other).parent;
+    // A loop around the core loop would take in everything beside it.
+    if (other == kNone || loops.encloses(other, core))
+      other = loop;
+    if (loops.encloses(other, core) ||
+        llvm::any_of(mainLoops, [&](uint32_t main) {
+          return loops.encloses(main, other) || loops.encloses(other, main);
+        }))
+      continue;
+    mainLoops.push_back(other);
   }
 }
 

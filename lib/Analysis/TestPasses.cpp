@@ -4,10 +4,13 @@
 // -verify-diagnostics read them.
 
 #include "d2k/Analysis/TestPasses.h"
+#include "d2k/Analysis/InFlight.h"
 #include "d2k/Analysis/KernelContext.h"
 #include "d2k/Analysis/LaneAddresses.h"
 #include "d2k/Analysis/MatrixDescriptors.h"
+#include "d2k/Analysis/RingSlots.h"
 #include "d2k/Analysis/SharedObjects.h"
+#include "d2k/Analysis/UnrolledBody.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -214,6 +217,11 @@ struct TestMainRegion : KernelTestPass<TestMainRegion> {
       break;
     case MainRegion::Kind::Body:
       remark << "main body";
+      if (unsigned times =
+              countRepeats(kernel.getIndex(), kernel.getConstants(),
+                           kernel.getMemory(), region);
+          times > 1)
+        remark << ", unrolled " << times << " times";
       break;
     case MainRegion::Kind::Unknown:
       remark << "main unknown: " << region.getReason();
@@ -412,6 +420,96 @@ struct TestAppliedOperations : KernelTestPass<TestAppliedOperations> {
     }
   }
 };
+
+/// The outermost loop that holds \p op.
+uint32_t getTestLoop(KernelContext &kernel, OpId op) {
+  const LoopNest &loops = kernel.getLoops();
+  uint32_t loop = loops.getInnermost(kernel.getIndex().getBlockOf(op));
+  while (loop != kNone && loops.getLoop(loop).parent != kNone)
+    loop = loops.getLoop(loop).parent;
+  return loop;
+}
+
+struct TestRingSlots : KernelTestPass<TestRingSlots> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestRingSlots)
+  StringRef getArgument() const final { return "test-ring-slots"; }
+  StringRef getDescription() const final {
+    return "print the slots of each asynchronous copy";
+  }
+  void test(KernelContext &kernel) {
+    IterationValues values(kernel.getIndex(), kernel.getConstants(),
+                           kernel.getLoops());
+    RingSlots rings(kernel.getIndex(), kernel.getConstants(),
+                    kernel.getDominance(), kernel.getLoops(),
+                    kernel.getMemory(), values);
+    std::vector<uint32_t> all;
+    for (uint32_t loop = 0; loop < kernel.getLoops().getLoops().size(); ++loop)
+      all.push_back(loop);
+    std::vector<uint32_t> places = all;
+    places.push_back(kNone);
+    for (uint32_t loop : places)
+      for (const CopySite &site : rings.findSites(loop, all)) {
+        Ring ring = rings.getRing(site);
+        InFlightDiagnostic remark =
+            kernel.getIndex().getOp(site.clones.front())->emitRemark();
+        remark << site.clones.size() << " clones, ";
+        if (ring.slots == 0) {
+          remark << "unknown: " << ring.reason;
+          continue;
+        }
+        remark << ring.slots << " slots, period " << ring.period << ":";
+        for (const IterationValue &address : ring.addresses) {
+          std::optional<int64_t> distance =
+              values.distance(address, ring.addresses.front());
+          remark << " +" << (distance ? std::to_string(*distance) : "?");
+        }
+      }
+  }
+};
+
+struct TestInFlight : KernelTestPass<TestInFlight> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestInFlight)
+  StringRef getArgument() const final { return "test-in-flight"; }
+  StringRef getDescription() const final {
+    return "print the ages of asynchronous work at matrix products, waits and "
+           "barriers of its loop";
+  }
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    InFlight inFlight(index, kernel.getConstants(), kernel.getDominance(),
+                      kernel.getLoops());
+    std::vector<std::string> text(index.getNumOps());
+    for (auto [number, issue] : llvm::enumerate(inFlight.getIssues())) {
+      uint32_t loop = getTestLoop(kernel, issue);
+      std::vector<OpId> points;
+      for (OpId op = 0; op < index.getNumOps(); ++op)
+        if (isa<kern::MatrixProductOpInterface, kern::AsyncWaitOp,
+                kern::BarrierOp>(index.getOp(op)) &&
+            (loop == kNone ||
+             kernel.getLoops().contains(loop, index.getBlockOf(op))))
+          points.push_back(op);
+      for (auto [point, ages] :
+           llvm::zip(points, inFlight.getSteady(issue, loop, points)))
+        text[point] += " #" + std::to_string(number) + " may " +
+                       agesText(ages.may) + " must " + agesText(ages.must);
+      InFlightDiagnostic remark = index.getOp(issue)->emitRemark();
+      remark << "issue #" << number;
+      for (OpId drain : inFlight.getDrains(issue, loop))
+        remark << ", drained by "
+               << cast<kern::InstOpInterface>(index.getOp(drain)).getMnemonic();
+    }
+    for (OpId op = 0; op < index.getNumOps(); ++op)
+      if (!text[op].empty())
+        index.getOp(op)->emitRemark() << "before:" << text[op];
+  }
+  static std::string agesText(uint32_t ages) {
+    std::string result = "{";
+    for (unsigned age = 0; age < 32; ++age)
+      if (ages >> age & 1)
+        result += (result.size() > 1 ? "," : "") + std::to_string(age);
+    return result + "}";
+  }
+};
 } // namespace
 
 void analysis::registerTestPasses() {
@@ -429,4 +527,6 @@ void analysis::registerTestPasses() {
   PassRegistration<TestSharedObjects>();
   PassRegistration<TestAppliedOperations>();
   PassRegistration<TestWarpRoles>();
+  PassRegistration<TestRingSlots>();
+  PassRegistration<TestInFlight>();
 }

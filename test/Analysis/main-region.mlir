@@ -50,3 +50,69 @@ kern.func entry visible @copy(%px: i64 {kern.name = "x", kern.size = 8 : i64}) {
 ^end:
   kern.exit
 }
+
+// -----
+
+// No loop, and three times the same: load, barrier, product.
+// expected-remark @+1 {{main body, unrolled 3 times}}
+kern.func entry visible @unrolled(%px: i64 {kern.name = "x", kern.size = 8 : i64}) {
+  %x = kern.load "ld.param.u64" param u64 [%px : i64] -> i64
+  %c0 = kern.constant 0 : i32
+  %a0 = kern.load "ld.global.f32" global f32 [%x : i64] -> i32
+  kern.barrier "bar.sync" sync %c0 : i32
+  %s0 = kern.arith "fma.rn.f32" fma f32 (%a0, %a0, %c0) : (i32, i32, i32) -> i32
+  %a1 = kern.load "ld.global.f32" global f32 [%x + 4 : i64] -> i32
+  kern.barrier "bar.sync" sync %c0 : i32
+  %s1 = kern.arith "fma.rn.f32" fma f32 (%a1, %a1, %s0) : (i32, i32, i32) -> i32
+  %a2 = kern.load "ld.global.f32" global f32 [%x + 8 : i64] -> i32
+  kern.barrier "bar.sync" sync %c0 : i32
+  %s2 = kern.arith "fma.rn.f32" fma f32 (%a2, %a2, %s1) : (i32, i32, i32) -> i32
+  kern.store "st.global.f32" global f32 [%x : i64], %s2 : i32
+  kern.exit
+}
+
+// -----
+
+// Two products in two loops, by different instructions: both are main loops. The
+// third one has a thousandth of the work.
+// expected-remark @+1 {{main loops L0.0 L0.1}}
+kern.func entry visible @two(%px: i64 {kern.name = "x", kern.size = 8 : i64}, %pn: i64 {kern.name = "n", kern.size = 4 : i64}) {
+  %x = kern.load "ld.param.u64" param u64 [%px : i64] -> i64
+  %n = kern.load "ld.param.u32" param u32 [%pn : i64] -> i32
+  %c0 = kern.constant 0 : i32
+  %c1 = kern.constant 1 : i32
+  %c2 = kern.constant 2 : i32
+  %c2048 = kern.constant 2048 : i32
+  kern.br ^tile(%c0, %c0 : i32, i32)
+^tile(%i: i32, %o: i32):
+  kern.br ^first(%c0, %o : i32, i32)
+^first(%j: i32, %s: i32):
+  %a = kern.load "ld.global.f32" global f32 [%x : i64] -> i32
+  %t = kern.arith "fma.rn.f32" fma f32 (%a, %a, %s) : (i32, i32, i32) -> i32
+  %j1 = kern.arith "add.u32" add u32 (%j, %c1) : (i32, i32) -> i32
+  %p = kern.compare "setp.lt.u32" lt u32 (%j1, %c2048) : (i32, i32) -> i1
+  kern.cond_br %p, ^first(%j1, %t : i32, i32), ^middle
+^middle:
+  kern.br ^second(%c0, %t : i32, i32)
+^second(%k: i32, %u: i32):
+  %b = kern.load "ld.global.f32" global f32 [%x : i64] -> i32
+  %v = kern.arith "fma.rz.f32" fma f32 (%b, %b, %u) : (i32, i32, i32) -> i32
+  %k1 = kern.arith "add.u32" add u32 (%k, %c1) : (i32, i32) -> i32
+  %q = kern.compare "setp.lt.u32" lt u32 (%k1, %c2048) : (i32, i32) -> i1
+  kern.cond_br %q, ^second(%k1, %v : i32, i32), ^last
+^last:
+  kern.br ^third(%c0, %v : i32, i32)
+^third(%l: i32, %w: i32):
+  %c = kern.load "ld.global.f32" global f32 [%x : i64] -> i32
+  %y = kern.arith "fma.rm.f32" fma f32 (%c, %c, %w) : (i32, i32, i32) -> i32
+  %l1 = kern.arith "add.u32" add u32 (%l, %c1) : (i32, i32) -> i32
+  %r = kern.compare "setp.lt.u32" lt u32 (%l1, %c2) : (i32, i32) -> i1
+  kern.cond_br %r, ^third(%l1, %y : i32, i32), ^next
+^next:
+  %i1 = kern.arith "add.u32" add u32 (%i, %c1) : (i32, i32) -> i32
+  %z = kern.compare "setp.lt.u32" lt u32 (%i1, %n) : (i32, i32) -> i1
+  kern.cond_br %z, ^tile(%i1, %y : i32, i32), ^end
+^end:
+  kern.store "st.global.f32" global f32 [%x : i64], %y : i32
+  kern.exit
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which asynchronous work of a thread is outstanding at each point: a forward
+// data-flow analysis over groups (cp.async, bulk and wgmma groups; PTX ISA,
+// "Async groups").
+//
+// A piece of work (a copy, a matrix product) is of *age* 0 when it is issued,
+// and gets one older with each commit of its kind: age k is the k-th newest
+// committed group. `wait_group N` ends everything older than N; age 0 is ended
+// by `wait_all` only. Two sets of ages are kept for each operation that issues
+// work:
+//   may    ages that an instance of it can have, on some way to the point
+//   must   ages that an instance of it has, on every way to the point
+// `getSteady` gives them for a loop that has run for long: for the ways around
+// the loop on which the operation runs in every iteration. An iteration that
+// skips it (the last ones, which have nothing left to fetch) does not count.
+//
+// Example, a ring of 3 slots
+//   loop: cp.async.wait_group 1        before: {1, 2}   after: {1}
+//         if (more) cp.async           {0, 1}
+//         cp.async.commit_group        {1, 2}
+//         mma                          {1, 2}: two groups are outstanding
+// With `wait_group 0` in front of the mma: {}, nothing is.
+//
+// Lattice. A state is two sets of 32 ages for each issuing operation; ages from
+// 31 on are one. `may` only grows and `must` only shrinks where ways join, so
+// that an inner loop is stable after at most 64 rounds for each operation; the
+// steady state of the loop itself is reached after at most 33 rounds, when each
+// age has been shifted out.
+//
+// A guarded commit or wait counts on both of its ways; a guarded issue as done.
+//
+// Not detected: work that completes on an mbarrier (BarrierPhases.h).
+//
+// Unknown: `may` without `must`.
+
+#ifndef D2K_ANALYSIS_INFLIGHT_H
+#define D2K_ANALYSIS_INFLIGHT_H
+
+#include "d2k/Analysis/LoopNest.h"
+
+namespace d2k::analysis {
+
+/// Ages of what one operation issued: bit k is age k, bit 31 that and older.
+struct Ages {
+  uint32_t may = 0, must = 0;
+  bool operator==(const Ages &other) const {
+    return may == other.may && must == other.must;
+  }
+};
+
+class InFlight {
+public:
+  InFlight(const KernelIndex &index, const ConstantValues &constants,
+           const Dominance &dominance, const LoopNest &loops);
+
+  /// Operations that issue work of a group mechanism, and that may run.
+  llvm::ArrayRef<OpId> getIssues() const { return issues; }
+  /// Ages of what \p issue issued, at the start of each operation of \p loop
+  /// (of the code outside of loops for kNone) in \p points, in steady state.
+  std::vector<Ages> getSteady(OpId issue, uint32_t loop,
+                              llvm::ArrayRef<OpId> points) const;
+  /// The waits after \p issue that end all of what it issued on every way, each
+  /// the first one on some way: those that "drain" it. Empty when a way leads
+  /// to no such wait before the work is issued again.
+  std::vector<OpId> getDrains(OpId issue, uint32_t loop) const;
+
+private:
+  /// An operation that changes ages.
+  struct Effect {
+    OpId op = kNone;
+    kern::Completion group = kern::Completion::None;
+    kern::AsyncRole role = kern::AsyncRole::Issue;
+    /// Of a wait: newest groups that may stay.
+    unsigned pending = 0;
+    /// Of a wait: ends age 0 too (`wait_all`).
+    bool all = false;
+    bool guarded = false;
+  };
+  class Solver;
+
+  const KernelIndex &index;
+  const Dominance &dominance;
+  const LoopNest &loops;
+  std::vector<OpId> issues;
+  std::vector<Effect> effects;
+  /// Effects of each block: [begin, end) in `effects`.
+  std::vector<uint32_t> firstEffect;
+};
+
+} // namespace d2k::analysis
+
+#endif // D2K_ANALYSIS_INFLIGHT_H

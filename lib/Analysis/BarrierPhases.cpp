@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs the loops symbolically and follows which barriers are outstanding, and
+// which slots are held.
+
+#include "d2k/Analysis/BarrierPhases.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+using namespace d2k;
+using namespace d2k::analysis;
+
+/// Visits of one barrier after which its parity must have changed.
+static constexpr unsigned kVisits = 3;
+
+bool BarrierPhases::isWait(OpId op) const {
+  auto wait = dyn_cast<kern::MBarrierWaitOp>(index.getOp(op));
+  return wait && constants.mayRun(op) && !wait.getDone().use_empty();
+}
+
+std::optional<IterationValue> BarrierPhases::getBarrier(OpId op, uint32_t loop,
+                                                        unsigned iteration) {
+  Operation *operation = index.getOp(op);
+  auto at = [&](Value base, int64_t offset) {
+    return rings.getAddress(base, offset, loop, iteration);
+  };
+  if (auto wait = dyn_cast<kern::MBarrierWaitOp>(operation))
+    return at(wait.getBase(), wait.getOffset());
+  if (auto arrive = dyn_cast<kern::MBarrierArriveOp>(operation))
+    return at(arrive.getBase(), arrive.getOffset());
+  if (auto arrive = dyn_cast<kern::AsyncArriveOp>(operation))
+    return at(arrive.getBase(), arrive.getOffset());
+  if (auto commit = dyn_cast<kern::TmemCommitOp>(operation))
+    return at(commit.getBase(), commit.getOffset());
+  return std::nullopt;
+}
+
+std::vector<std::pair<OpId, IterationValue>>
+BarrierPhases::getCompletions(const CopySite &site, unsigned iteration) {
+  std::vector<std::pair<OpId, IterationValue>> result;
+  if (site.bulk) {
+    for (OpId op : site.clones) {
+      CopyOperands copy = *getCopyToShared(index.getOp(op));
+      if (copy.barrier)
+        result.push_back({op, rings.getAddress(copy.barrier, copy.barrierOffset,
+                                               site.loop, iteration)});
+    }
+    return result;
+  }
+  // cp.async: the next arrival that counts them.
+  OpId first = kNone;
+  for (OpId op : rings.getOrder(site.loop)) {
+    if (llvm::is_contained(site.clones, op)) {
+      if (first == kNone)
+        first = op;
+    } else if (first != kNone && isa<kern::AsyncArriveOp>(index.getOp(op))) {
+      result.push_back({first, *getBarrier(op, site.loop, iteration)});
+      first = kNone;
+    }
+  }
+  return result;
+}
+
+bool BarrierPhases::findBarriers(const CopySite &site, HandOver &result) {
+  std::set<IterationValue> barriers;
+  unsigned iterations = rings.getIterations(site.loop);
+  for (unsigned iteration = 0; iteration < iterations; ++iteration)
+    for (const auto &[op, barrier] : getCompletions(site, iteration)) {
+      if (values.isUnknown(barrier)) {
+        result.reason = "the mbarrier that it completes on is not known from "
+                        "one iteration to the next";
+        return false;
+      }
+      barriers.insert(barrier);
+    }
+  result.barriers.assign(barriers.begin(), barriers.end());
+  if (barriers.empty())
+    result.reason = "it completes on no mbarrier that was found";
+  else if (barriers.size() > RingSlots::kIterations / 2)
+    result.reason = "it completes on another mbarrier in every iteration";
+  return result.reason.empty();
+}
+
+bool BarrierPhases::findWaits(uint32_t loop, HandOver &result) {
+  unsigned iterations = rings.getIterations(loop);
+  llvm::SmallVector<OpId, 4> others, unknown;
+  // Parities in the order in which a barrier is come to.
+  std::map<IterationValue, std::vector<IterationValue>> parities;
+  std::vector<OpId> waits;
+  for (OpId op : rings.getOrder(loop))
+    if (isWait(op))
+      waits.push_back(op);
+  std::set<OpId> matched;
+  for (unsigned iteration = 0; iteration < iterations; ++iteration)
+    for (OpId op : waits) {
+      IterationValue barrier = *getBarrier(op, loop, iteration);
+      if (!std::binary_search(result.barriers.begin(), result.barriers.end(),
+                              barrier)) {
+        if (values.isUnknown(barrier) && !llvm::is_contained(unknown, op))
+          unknown.push_back(op);
+        continue;
+      }
+      matched.insert(op);
+      auto wait = cast<kern::MBarrierWaitOp>(index.getOp(op));
+      if (!wait.getParity())
+        continue;
+      IterationValue parity =
+          values.get(index.getId(wait.getPhase()), loop, iteration);
+      parities[barrier].push_back(parity);
+    }
+  if (matched.empty() && !unknown.empty()) {
+    result.reason = "the loop with the products waits for an mbarrier whose "
+                    "address is not known from one iteration to the next";
+    return false;
+  }
+  if (matched.empty()) {
+    // Addresses whose distance is not known may be the same.
+    bool comparable = llvm::all_of(waits, [&](OpId op) {
+      IterationValue barrier = *getBarrier(op, loop, 0);
+      return llvm::all_of(result.barriers, [&](const IterationValue &other) {
+        return values.differ(barrier, other);
+      });
+    });
+    if (!comparable) {
+      result.reason = "the loop with the products waits for an mbarrier whose "
+                      "address cannot be compared with that of the copy's";
+      return false;
+    }
+    result.kind = HandOver::Kind::NoWait;
+    result.waits.assign(waits.begin(), waits.end());
+    return false;
+  }
+  result.waits.assign(matched.begin(), matched.end());
+  for (const auto &[barrier, sequence] : parities)
+    if (sequence.size() >= kVisits &&
+        llvm::all_of(sequence, [&](const IterationValue &parity) {
+          return parity.isConstant() && parity == sequence.front();
+        })) {
+      result.kind = HandOver::Kind::SameParity;
+      return false;
+    }
+  return true;
+}
+
+HandOver BarrierPhases::getHandOver(const CopySite &site, uint32_t loop,
+                                    llvm::ArrayRef<OpId> points) {
+  HandOver result;
+  if (!findBarriers(site, result) || !findWaits(loop, result))
+    return result;
+  if (site.loop == loop)
+    countInOneLoop(site, points, result);
+  else
+    countInTwoLoops(site, loop, points, result);
+  return result;
+}
+
+/// Notes \p count for \p point: the fewest of all iterations that count.
+static void note(std::vector<unsigned> &counts, llvm::ArrayRef<OpId> points,
+                 OpId point, unsigned count) {
+  const OpId *found = std::lower_bound(points.begin(), points.end(), point);
+  if (found != points.end() && *found == point)
+    counts[found - points.begin()] =
+        std::min(counts[found - points.begin()], count);
+}
+
+void BarrierPhases::countInOneLoop(const CopySite &site,
+                                   llvm::ArrayRef<OpId> points,
+                                   HandOver &result) {
+  result.kind = HandOver::Kind::Paired;
+  result.inFlight.assign(points.size(), ~0u);
+  unsigned iterations = rings.getIterations(site.loop);
+  std::vector<OpId> order = rings.getOrder(site.loop);
+  std::set<IterationValue> outstanding;
+  for (unsigned iteration = 0; iteration < iterations; ++iteration) {
+    std::map<OpId, IterationValue> issued;
+    for (const auto &[op, barrier] : getCompletions(site, iteration))
+      issued[op] = barrier;
+    for (OpId op : order) {
+      if (auto it = issued.find(op); it != issued.end())
+        outstanding.insert(it->second);
+      else if (llvm::is_contained(result.waits, op))
+        outstanding.erase(*getBarrier(op, site.loop, iteration));
+      else if (iteration >= iterations / 2)
+        note(result.inFlight, points, op, outstanding.size());
+    }
+  }
+}
+
+void BarrierPhases::countInTwoLoops(const CopySite &site, uint32_t loop,
+                                    llvm::ArrayRef<OpId> points,
+                                    HandOver &result) {
+  // What the loop that copies waits for before it fills a slot.
+  std::map<IterationValue, IterationValue> slotOf;
+  std::vector<OpId> order = rings.getOrder(site.loop);
+  unsigned slots = result.barriers.size(), limit = slots;
+  std::set<IterationValue> outstanding;
+  bool waitsItself = false;
+  unsigned most = 0;
+  for (unsigned iteration = 0; iteration < rings.getIterations(site.loop);
+       ++iteration) {
+    std::map<OpId, IterationValue> issued;
+    for (const auto &[op, barrier] : getCompletions(site, iteration))
+      issued[op] = barrier;
+    std::optional<IterationValue> empty;
+    for (OpId op : order) {
+      if (auto it = issued.find(op); it != issued.end()) {
+        outstanding.insert(it->second);
+        most = std::max<unsigned>(most, outstanding.size());
+        if (empty)
+          slotOf[*empty] = it->second;
+        continue;
+      }
+      if (!isWait(op))
+        continue;
+      IterationValue barrier = *getBarrier(op, site.loop, iteration);
+      if (std::binary_search(result.barriers.begin(), result.barriers.end(),
+                             barrier)) {
+        waitsItself = true;
+        outstanding.erase(barrier);
+      } else if (!values.isUnknown(barrier)) {
+        empty = barrier;
+      }
+    }
+  }
+  if (waitsItself)
+    limit = most;
+  if (slotOf.empty()) {
+    result.reason = "the loop that issues the copies waits for no mbarrier "
+                    "before it overwrites a slot";
+    return;
+  }
+
+  result.inFlight.assign(points.size(), ~0u);
+  std::set<IterationValue> held;
+  bool givesBack = false;
+  unsigned iterations = rings.getIterations(loop);
+  std::vector<OpId> consumer = rings.getOrder(loop);
+  for (unsigned iteration = 0; iteration < iterations; ++iteration)
+    for (OpId op : consumer) {
+      if (llvm::is_contained(result.waits, op)) {
+        IterationValue barrier = *getBarrier(op, loop, iteration);
+        if (std::binary_search(result.barriers.begin(), result.barriers.end(),
+                               barrier))
+          held.insert(barrier);
+      } else if (isa<kern::MBarrierArriveOp, kern::TmemCommitOp>(
+                     index.getOp(op))) {
+        auto it = slotOf.find(*getBarrier(op, loop, iteration));
+        if (it != slotOf.end()) {
+          givesBack = true;
+          held.erase(it->second);
+        }
+      } else if (iteration >= iterations / 2) {
+        unsigned free = slots - std::min<unsigned>(slots, held.size());
+        note(result.inFlight, points, op, std::min(free, limit));
+      }
+    }
+  if (!givesBack) {
+    result.reason = "the loop with the products arrives at no mbarrier that "
+                    "the loop with the copies waits for";
+    return;
+  }
+  result.kind = HandOver::Kind::Paired;
+}

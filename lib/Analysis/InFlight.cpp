@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One issuing operation at a time is followed around its loop, along the ways
+// on which it runs in every iteration.
+
+#include "d2k/Analysis/InFlight.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace d2k;
+using namespace d2k::analysis;
+using kern::AsyncRole;
+using kern::Completion;
+
+/// Bit of the ages that are no longer told apart.
+static constexpr unsigned kOldest = 31;
+/// Rounds after which a loop's state has settled: one for each age.
+static constexpr unsigned kRounds = kOldest + 2;
+/// Rounds of an inner loop: one for each bit that may still change.
+static constexpr unsigned kInnerRounds = 64;
+
+static bool isGroup(Completion completion) {
+  return completion == Completion::CpAsyncGroup ||
+         completion == Completion::BulkGroup ||
+         completion == Completion::WgmmaGroup;
+}
+
+InFlight::InFlight(const KernelIndex &index, const ConstantValues &constants,
+                   const Dominance &dominance, const LoopNest &loops)
+    : index(index), dominance(dominance), loops(loops) {
+  firstEffect.push_back(0);
+  for (BlockId block = 0; block < index.getNumBlocks(); ++block) {
+    auto [begin, end] = index.getOps(block);
+    for (OpId op = begin; op < end; ++op) {
+      auto async = dyn_cast<kern::AsyncEffectOpInterface>(index.getOp(op));
+      if (!async || !isGroup(async.getCompletion()) || !constants.mayRun(op))
+        continue;
+      Effect effect;
+      effect.op = op;
+      effect.group = async.getCompletion();
+      effect.role = async.getAsyncRole();
+      effect.pending = unsigned(
+          std::min<uint64_t>(async.getPendingAllowed().value_or(0), kOldest));
+      auto inst = cast<kern::InstOpInterface>(index.getOp(op));
+      effect.all = inst.getMnemonic().contains("wait_all");
+      effect.guarded = index.getGuard(op) != kNone;
+      if (effect.role == AsyncRole::Issue)
+        issues.push_back(op);
+      effects.push_back(effect);
+    }
+    firstEffect.push_back(effects.size());
+  }
+}
+
+namespace {
+/// A state that joins with others: none has come yet, or ages.
+struct State {
+  bool reached = false;
+  Ages ages;
+
+  /// Whether this changed.
+  bool join(const State &other) {
+    if (!other.reached)
+      return false;
+    if (!reached) {
+      *this = other;
+      return true;
+    }
+    Ages joined{ages.may | other.ages.may, ages.must & other.ages.must};
+    bool changed = !(joined == ages);
+    ages = joined;
+    return changed;
+  }
+};
+} // namespace
+
+/// Follows one issuing operation around one loop.
+class InFlight::Solver {
+public:
+  Solver(const InFlight &analysis, OpId issue, uint32_t loop)
+      : analysis(analysis), index(analysis.index), loops(analysis.loops),
+        dominance(analysis.dominance), issue(issue), loop(loop) {
+    group =
+        cast<kern::AsyncEffectOpInterface>(index.getOp(issue)).getCompletion();
+    findWays();
+  }
+
+  /// Runs to the steady state; then `in` holds the state before each block.
+  void solve() {
+    in.assign(index.getNumBlocks(), State());
+    out.assign(index.getNumBlocks(), State());
+    State start;
+    start.reached = true;
+    unsigned rounds = loop == kNone ? 1 : kRounds;
+    for (unsigned round = 0; round < rounds; ++round) {
+      pass(order, header(), start);
+      if (loop == kNone)
+        return;
+      State next;
+      for (BlockId from : dominance.getPredecessors(header()))
+        if (loops.contains(loop, from) && allowed(from, header()))
+          next.join(out[from]);
+      if (!next.reached)
+        return;
+      start = next;
+    }
+  }
+
+  /// State before \p op.
+  Ages before(OpId op) const {
+    BlockId block = index.getBlockOf(op);
+    State state = in[block];
+    if (!state.reached)
+      return {};
+    for (uint32_t i = analysis.firstEffect[block];
+         i < analysis.firstEffect[block + 1]; ++i) {
+      if (analysis.effects[i].op >= op)
+        break;
+      apply(analysis.effects[i], state.ages);
+    }
+    return state.ages;
+  }
+
+  bool covers(OpId op) const { return use[index.getBlockOf(op)]; }
+  bool allowed(BlockId from, BlockId to) const {
+    if (!use[from] || !use[to])
+      return false;
+    // Whoever has not come to the operation yet must still come to it.
+    return !onlyBefore[from] || leads[to];
+  }
+  llvm::ArrayRef<BlockId> getOrder() const { return order; }
+  BlockId header() const {
+    return loop == kNone ? 0 : loops.getLoop(loop).header;
+  }
+  Completion getGroup() const { return group; }
+
+  void apply(const Effect &effect, Ages &ages) const {
+    if (effect.group != group)
+      return;
+    Ages old = ages;
+    switch (effect.role) {
+    case AsyncRole::Issue:
+      if (effect.op == issue) {
+        ages.may |= 1;
+        ages.must |= 1;
+      }
+      return;
+    case AsyncRole::Commit:
+      ages.may = (ages.may << 1) | (ages.may & (1u << kOldest));
+      ages.must <<= 1;
+      break;
+    case AsyncRole::Wait: {
+      uint32_t kept =
+          effect.pending >= kOldest ? ~0u : (2u << effect.pending) - 1;
+      if (effect.all)
+        kept = 0;
+      ages.may &= kept;
+      ages.must &= kept;
+      break;
+    }
+    }
+    if (effect.guarded) {
+      ages.may |= old.may;
+      ages.must &= old.must;
+    }
+  }
+
+private:
+  bool isInside(BlockId block) const {
+    return loop == kNone || loops.contains(loop, block);
+  }
+
+  /// Blocks reached from \p from without passing the header again.
+  std::vector<bool> flood(llvm::ArrayRef<BlockId> from, bool backwards) const {
+    std::vector<bool> seen(index.getNumBlocks(), false);
+    std::vector<BlockId> stack(from.begin(), from.end());
+    for (BlockId block : from)
+      seen[block] = true;
+    while (!stack.empty()) {
+      BlockId block = stack.back();
+      stack.pop_back();
+      if (backwards && block == header())
+        continue;
+      for (BlockId next : backwards ? dominance.getPredecessors(block)
+                                    : dominance.getSuccessors(block)) {
+        if (next >= index.getNumBlocks() || seen[next] || !isInside(next) ||
+            (!backwards && next == header()))
+          continue;
+        seen[next] = true;
+        stack.push_back(next);
+      }
+    }
+    return seen;
+  }
+
+  void findWays() {
+    uint32_t n = index.getNumBlocks();
+    // A loop inside that holds the operation counts as one place.
+    std::vector<BlockId> places{index.getBlockOf(issue)};
+    uint32_t inner = loops.getInnermost(index.getBlockOf(issue));
+    while (inner != kNone && inner != loop &&
+           loops.getLoop(inner).parent != loop)
+      inner = loops.getLoop(inner).parent;
+    if (inner != kNone && inner != loop)
+      places = loops.getLoop(inner).blocks;
+    leads = flood(places, /*backwards=*/true);
+    std::vector<bool> after = flood(places, /*backwards=*/false);
+    use.assign(n, false);
+    onlyBefore.assign(n, false);
+    std::vector<bool> isPlace(n, false);
+    for (BlockId block : places)
+      isPlace[block] = true;
+    for (BlockId block = 0; block < n; ++block) {
+      use[block] = isInside(block) && (leads[block] || after[block]) &&
+                   dominance.getPosition(block) != kNone;
+      onlyBefore[block] = leads[block] && !isPlace[block];
+    }
+    for (BlockId block : dominance.getOrder())
+      if (use[block])
+        order.push_back(block);
+  }
+
+  bool hasEffects(uint32_t inner) const {
+    return llvm::any_of(loops.getLoop(inner).blocks, [&](BlockId block) {
+      for (uint32_t i = analysis.firstEffect[block];
+           i < analysis.firstEffect[block + 1]; ++i)
+        if (analysis.effects[i].group == group)
+          return true;
+      return false;
+    });
+  }
+
+  void transfer(BlockId block) {
+    out[block] = in[block];
+    if (!in[block].reached)
+      return;
+    for (uint32_t i = analysis.firstEffect[block];
+         i < analysis.firstEffect[block + 1]; ++i)
+      apply(analysis.effects[i], out[block].ages);
+  }
+
+  /// One pass over \p blocks, in order; \p entry is the state that comes to
+  /// \p head. Loops inside are run until they are stable.
+  void pass(llvm::ArrayRef<BlockId> blocks, BlockId head, const State &entry) {
+    std::vector<bool> done(index.getNumBlocks(), false);
+    std::vector<bool> here(index.getNumBlocks(), false);
+    for (BlockId block : blocks)
+      here[block] = true;
+    for (BlockId block : blocks) {
+      if (done[block])
+        continue;
+      State state;
+      if (block == head)
+        state = entry;
+      else
+        for (BlockId from : dominance.getPredecessors(block))
+          if (here[from] && allowed(from, block) &&
+              dominance.getPosition(from) < dominance.getPosition(block))
+            state.join(out[from]);
+      uint32_t inner = loops.getInnermost(block);
+      bool opens = inner != kNone && block != head &&
+                   loops.getLoop(inner).header == block && hasEffects(inner);
+      if (!opens) {
+        in[block] = state;
+        transfer(block);
+        continue;
+      }
+      llvm::SmallVector<BlockId, 8> body;
+      for (BlockId other : blocks)
+        if (loops.contains(inner, other)) {
+          body.push_back(other);
+          done[other] = true;
+        }
+      for (unsigned round = 0; round < kInnerRounds; ++round) {
+        pass(body, block, state);
+        State again = state;
+        bool changed = false;
+        for (BlockId from : dominance.getPredecessors(block))
+          if (loops.contains(inner, from) && here[from])
+            changed |= again.join(out[from]);
+        if (!changed)
+          break;
+        state = again;
+      }
+    }
+  }
+
+  const InFlight &analysis;
+  const KernelIndex &index;
+  const LoopNest &loops;
+  const Dominance &dominance;
+  OpId issue;
+  uint32_t loop;
+  Completion group;
+  /// Blocks that lead to the operation; those that do and are not its place;
+  /// those on a way around the loop that passes it.
+  std::vector<bool> leads, onlyBefore, use;
+  std::vector<BlockId> order;
+  std::vector<State> in, out;
+};
+
+std::vector<Ages> InFlight::getSteady(OpId issue, uint32_t loop,
+                                      llvm::ArrayRef<OpId> points) const {
+  Solver solver(*this, issue, loop);
+  solver.solve();
+  std::vector<Ages> result;
+  for (OpId point : points)
+    result.push_back(solver.covers(point) ? solver.before(point) : Ages());
+  return result;
+}
+
+std::vector<OpId> InFlight::getDrains(OpId issue, uint32_t loop) const {
+  Solver solver(*this, issue, loop);
+  // From the operation on, along all ways around the loop, until a wait ends
+  // what was issued last.
+  std::vector<OpId> drains;
+  std::vector<std::vector<uint32_t>> seen(index.getNumBlocks());
+  struct Item {
+    BlockId block;
+    OpId from;
+    Ages ages;
+  };
+  std::vector<Item> stack{{index.getBlockOf(issue), issue + 1, {1, 1}}};
+  while (!stack.empty()) {
+    Item item = stack.back();
+    stack.pop_back();
+    bool drained = false;
+    for (uint32_t i = firstEffect[item.block];
+         i < firstEffect[item.block + 1] && !drained; ++i) {
+      const Effect &effect = effects[i];
+      if (effect.op < item.from || effect.op == issue)
+        continue;
+      solver.apply(effect, item.ages);
+      if (item.ages.may == 0) {
+        if (!llvm::is_contained(drains, effect.op))
+          drains.push_back(effect.op);
+        drained = true;
+      }
+    }
+    if (drained)
+      continue;
+    for (BlockId next : dominance.getSuccessors(item.block)) {
+      if (next >= index.getNumBlocks() ||
+          (loop != kNone && !loops.contains(loop, next)) ||
+          !solver.allowed(item.block, next))
+        continue;
+      if (llvm::is_contained(seen[next], item.ages.may))
+        continue;
+      seen[next].push_back(item.ages.may);
+      stack.push_back({next, index.getOps(next).first, item.ages});
+    }
+  }
+  llvm::sort(drains);
+  return drains;
+}
