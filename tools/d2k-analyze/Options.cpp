@@ -243,6 +243,7 @@ Result<AnalyzeOptions> d2k::parseOptions(int argc, const char *const *argv) {
         options.request.jobs < 1 || options.request.jobs > kMaxJobs)
       return usage("-j: expected a number from 1 to " +
                    std::to_string(kMaxJobs) + ", found '" + *text + "'");
+  options.explain = value(OPT_explain);
   options.facts = args.hasArg(OPT_facts);
   if (std::optional<std::string> text = value(OPT_fail_under)) {
     double limit = 0;
@@ -254,6 +255,8 @@ Result<AnalyzeOptions> d2k::parseOptions(int argc, const char *const *argv) {
   }
   options.request.compilerFlags = args.getAllArgValues(OPT_DASH_DASH);
 
+  if (options.explain && options.format != OutputFormat::Text)
+    return usage("--explain prints text; leave out --format");
   if (options.failUnder && !options.task && !options.rubric)
     return usage("--fail-under needs a score; add --task or --rubric");
   if (options.format == OutputFormat::Mlir && (options.task || options.rubric))

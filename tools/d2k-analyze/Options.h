@@ -21,7 +21,7 @@ struct AnalyzeOptions {
   enum class Mode { Analyze, Lint, ListProperties, Help, Version };
   Mode mode = Mode::Analyze;
   AnalyzeRequest request;
-  std::optional<std::string> task, rubric, baseline, output;
+  std::optional<std::string> task, rubric, baseline, output, explain;
   OutputFormat format = OutputFormat::Text;
   /// "text", "json" or "markdown".
   std::string listFormat = "text";

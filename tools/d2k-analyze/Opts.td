@@ -26,6 +26,7 @@ def p : JoinedOrSeparate<["-"], "p">, HelpText<"Take the flags of sources from <
 def no_cache : F<"no-cache", "Neither keep results and precompiled headers nor use what is kept">;
 defm format : Eq<"format", "<format>", "text, json or mlir (default text)">;
 def o : Separate<["-"], "o">, HelpText<"Write to <file> instead of standard output">, MetaVarName<"<file>">;
+defm explain : Eq<"explain", "<property>", "Why this property holds or not, with the code around each place">;
 def facts : F<"facts", "List facts and near misses also when a rubric is given">;
 defm fail_under : Eq<"fail-under", "<score>", "Exit 1 when the combined score is below this">;
 defm baseline : Eq<"baseline", "<file>", "Compare with an earlier JSON report">;

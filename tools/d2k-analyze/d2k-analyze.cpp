@@ -8,6 +8,7 @@
 
 #include "d2k/Frontend/CUDA/TaskWorkloads.h"
 #include "d2k/Properties/Catalog.h"
+#include "d2k/Report/Explain.h"
 #include "d2k/Report/Report.h"
 #include "d2k/Rubric/LintProject.h"
 #include "d2k/Support/DataRoot.h"
@@ -173,7 +174,39 @@ static Result<TemporaryDirectory> provideHeader(const task::Task &task,
   return folder;
 }
 
+/// The property that --explain names.
+static Result<const PropertyInfo *>
+findExplained(const std::string &id, const PropertyCatalog &catalog) {
+  if (const PropertyInfo *info = catalog.find(id))
+    return info;
+  std::string near = catalog.suggest(id);
+  return fail(FailureKind::Usage,
+              "--explain: no property '" + id + "'; " +
+                  (near.empty() ? "--list-properties lists them"
+                                : "did you mean " + near + "?"));
+}
+
+static std::vector<std::string> readLines(const std::string &file) {
+  std::vector<std::string> lines;
+  Result<std::string> text = readFile(file);
+  if (!text)
+    return lines;
+  llvm::SmallVector<llvm::StringRef> parts;
+  llvm::StringRef(*text).split(parts, '\n');
+  for (llvm::StringRef part : parts)
+    lines.push_back(part.rtrim("\r").str());
+  return lines;
+}
+
 static int runAnalysis(AnalyzeOptions options) {
+  const PropertyInfo *explained = nullptr;
+  if (options.explain) {
+    Result<const PropertyInfo *> found =
+        findExplained(*options.explain, properties::getCatalog());
+    if (!found)
+      return reportFailure(found.error());
+    explained = *found;
+  }
   std::optional<Scoring> scoring;
   std::optional<TemporaryDirectory> headers;
   if (options.task || options.rubric) {
@@ -249,7 +282,9 @@ static int runAnalysis(AnalyzeOptions options) {
   } else {
     report::TextOptions style;
     style.color = !options.output && useColor(options.color, STDOUT_FILENO);
-    text = report::renderText(report, style);
+    text = explained ? report::renderExplanation(outcome->analysis, *explained,
+                                                 readLines, style)
+                     : report::renderText(report, style);
   }
   if (Result<void> written = write(options, text); !written)
     return reportFailure(written.error());

@@ -1,0 +1,165 @@
+// The forms in which pipelines are written, at both tiers: CUDA's own pipeline
+// objects, swapped pointers, loops that the compiler unrolls, registers.
+// REQUIRES: nvcc, nvdisasm
+// RUN: d2k-analyze --arch sm_90a --tiers ptx,sass --explain async_pipeline %s | FileCheck %s
+
+#include <cuda/pipeline>
+#include <cuda_pipeline.h>
+
+constexpr int kTile = 128;
+
+__device__ __forceinline__ float dot(const float *x, float sum) {
+#pragma unroll
+  for (int i = 0; i < 16; ++i)
+    sum += x[i] * x[(i + threadIdx.x) % kTile];
+  return sum;
+}
+
+// Two buffers whose pointers are swapped: the next tile is asked for when the
+// current one is there.
+// CHECK: aSwap(
+// CHECK-NEXT: holds: async_pipeline (depth 2, in_flight 1, mechanism cp_async), main region, loop L0, read at ptx, sass
+__global__ void aSwap(const float *x, float *y, int n) {
+  __shared__ float slots[2][kTile];
+  float *now = slots[0], *next = slots[1], sum = 0;
+  __pipeline_memcpy_async(&now[threadIdx.x], x + threadIdx.x, 4);
+  __pipeline_commit();
+  for (int i = 1; i <= n; ++i) {
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    if (i < n)
+      __pipeline_memcpy_async(&next[threadIdx.x], x + i * kTile + threadIdx.x,
+                              4);
+    __pipeline_commit();
+    sum = dot(now, sum);
+    float *other = now;
+    now = next;
+    next = other;
+  }
+  y[threadIdx.x] = sum;
+}
+
+// A ring of 4 that the compiler unrolls into clones with constant slots: three
+// groups are asked for, the oldest one is waited for.
+// CHECK: bUnrolled(
+// CHECK-NEXT: holds: async_pipeline (depth 4, in_flight 3, mechanism cp_async), main region, loop L0, read at ptx, sass
+__global__ void bUnrolled(const float *x, float *y, int n) {
+  __shared__ float slots[4][kTile];
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    __pipeline_memcpy_async(&slots[i][threadIdx.x],
+                            x + i * kTile + threadIdx.x, 4);
+    __pipeline_commit();
+  }
+#pragma unroll 4
+  for (int i = 0; i < n; ++i) {
+    __pipeline_wait_prior(2);
+    __syncthreads();
+    __pipeline_memcpy_async(&slots[(i + 3) % 4][threadIdx.x],
+                            x + (i + 3) * kTile + threadIdx.x, 4);
+    __pipeline_commit();
+    sum = dot(slots[i % 4], sum);
+  }
+  y[threadIdx.x] = sum;
+}
+
+// No loop is left: eight tiles, three slots, two groups in flight.
+// CHECK: cNoLoop(
+// CHECK-NEXT: holds: async_pipeline (depth 3, in_flight 2, mechanism cp_async), main region, read at ptx, sass
+__global__ void cNoLoop(const float *x, float *y) {
+  __shared__ float slots[3][kTile];
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    __pipeline_memcpy_async(&slots[i][threadIdx.x],
+                            x + i * kTile + threadIdx.x, 4);
+    __pipeline_commit();
+  }
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    if (i + 2 < 8)
+      __pipeline_memcpy_async(&slots[(i + 2) % 3][threadIdx.x],
+                              x + (i + 2) * kTile + threadIdx.x, 4);
+    __pipeline_commit();
+    sum = dot(slots[i % 3], sum);
+  }
+  y[threadIdx.x] = sum;
+}
+
+// The next tile in registers while this one is used.
+// CHECK: dRegisters(
+// CHECK-NEXT: holds: async_pipeline (depth 2, in_flight 1, mechanism register_prefetch), main region, loop L0, read at ptx, sass
+__global__ void dRegisters(const float *__restrict__ x, float *y, int n) {
+  __shared__ float slot[kTile];
+  float sum = 0, next = x[threadIdx.x];
+  for (int i = 1; i <= n; ++i) {
+    slot[threadIdx.x] = next;
+    __syncthreads();
+    next = x[i * kTile + threadIdx.x];
+    sum = dot(slot, sum);
+    __syncthreads();
+  }
+  y[threadIdx.x] = sum;
+}
+
+// cuda::pipeline of one thread, with two stages.
+// CHECK: ePipeline(
+// CHECK-NEXT: holds: async_pipeline (depth 2, in_flight 1, mechanism cp_async), main region, loop L0, read at ptx, sass
+__global__ void ePipeline(const float *x, float *y, int n) {
+  __shared__ float slots[2][kTile];
+  cuda::pipeline<cuda::thread_scope_thread> pipe = cuda::make_pipeline();
+  float sum = 0;
+  auto fetch = [&](int i) {
+    pipe.producer_acquire();
+    cuda::memcpy_async(&slots[i % 2][threadIdx.x], x + i * kTile + threadIdx.x,
+                       cuda::aligned_size_t<4>(4), pipe);
+    pipe.producer_commit();
+  };
+  fetch(0);
+  for (int i = 0; i < n; ++i) {
+    fetch(i + 1);
+    cuda::pipeline_consumer_wait_prior<1>(pipe);
+    __syncthreads();
+    sum = dot(slots[i % 2], sum);
+    __syncthreads();
+    pipe.consumer_release();
+  }
+  y[threadIdx.x] = sum;
+}
+
+// Loads, a store, a barrier: nothing is fetched ahead.
+// CHECK: fPlain(
+// CHECK-NEXT: absent:
+__global__ void fPlain(const float *x, float *y, int n) {
+  __shared__ float slot[kTile];
+  float sum = 0;
+  for (int i = 0; i < n; ++i) {
+    slot[threadIdx.x] = x[i * kTile + threadIdx.x];
+    __syncthreads();
+    sum = dot(slot, sum);
+    __syncthreads();
+  }
+  y[threadIdx.x] = sum;
+}
+
+// Waited for at once, in both tiers.
+// CHECK: gAtOnce(
+// CHECK-NEXT: nearly:
+// CHECK-NOT: holds:
+__global__ void gAtOnce(const float *x, float *y, int n) {
+  __shared__ float slots[2][kTile];
+  float sum = 0;
+  for (int i = 0; i < n; ++i) {
+    __pipeline_memcpy_async(&slots[i % 2][threadIdx.x],
+                            x + i * kTile + threadIdx.x, 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    sum = dot(slots[i % 2], sum);
+    __syncthreads();
+  }
+  y[threadIdx.x] = sum;
+}
