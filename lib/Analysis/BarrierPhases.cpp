@@ -65,7 +65,7 @@ BarrierPhases::getCompletions(const CopySite &site, unsigned iteration) {
   return result;
 }
 
-bool BarrierPhases::findBarriers(const CopySite &site, HandOver &result) {
+bool BarrierPhases::findBarriers(const CopySite &site, PhasePairing &result) {
   std::set<IterationValue> barriers;
   unsigned iterations = rings.getIterations(site.loop);
   for (unsigned iteration = 0; iteration < iterations; ++iteration)
@@ -85,7 +85,7 @@ bool BarrierPhases::findBarriers(const CopySite &site, HandOver &result) {
   return result.reason.empty();
 }
 
-bool BarrierPhases::findWaits(uint32_t loop, HandOver &result) {
+bool BarrierPhases::findWaits(uint32_t loop, PhasePairing &result) {
   unsigned iterations = rings.getIterations(loop);
   llvm::SmallVector<OpId, 4> others, unknown;
   // Parities in the order in which a barrier is come to.
@@ -130,7 +130,7 @@ bool BarrierPhases::findWaits(uint32_t loop, HandOver &result) {
                       "address cannot be compared with that of the copy's";
       return false;
     }
-    result.kind = HandOver::Kind::NoWait;
+    result.kind = PhasePairing::Kind::NoWait;
     result.waits.assign(waits.begin(), waits.end());
     return false;
   }
@@ -140,15 +140,15 @@ bool BarrierPhases::findWaits(uint32_t loop, HandOver &result) {
         llvm::all_of(sequence, [&](const IterationValue &parity) {
           return parity.isConstant() && parity == sequence.front();
         })) {
-      result.kind = HandOver::Kind::SameParity;
+      result.kind = PhasePairing::Kind::SameParity;
       return false;
     }
   return true;
 }
 
-HandOver BarrierPhases::getHandOver(const CopySite &site, uint32_t loop,
-                                    llvm::ArrayRef<OpId> points) {
-  HandOver result;
+PhasePairing BarrierPhases::getPairing(const CopySite &site, uint32_t loop,
+                                       llvm::ArrayRef<OpId> points) {
+  PhasePairing result;
   if (!findBarriers(site, result) || !findWaits(loop, result))
     return result;
   if (site.loop == loop)
@@ -169,8 +169,8 @@ static void note(std::vector<unsigned> &counts, llvm::ArrayRef<OpId> points,
 
 void BarrierPhases::countInOneLoop(const CopySite &site,
                                    llvm::ArrayRef<OpId> points,
-                                   HandOver &result) {
-  result.kind = HandOver::Kind::Paired;
+                                   PhasePairing &result) {
+  result.kind = PhasePairing::Kind::Paired;
   result.inFlight.assign(points.size(), ~0u);
   unsigned iterations = rings.getIterations(site.loop);
   std::vector<OpId> order = rings.getOrder(site.loop);
@@ -192,7 +192,7 @@ void BarrierPhases::countInOneLoop(const CopySite &site,
 
 void BarrierPhases::countInTwoLoops(const CopySite &site, uint32_t loop,
                                     llvm::ArrayRef<OpId> points,
-                                    HandOver &result) {
+                                    PhasePairing &result) {
   // What the loop that copies waits for before it fills a slot.
   std::map<IterationValue, IterationValue> slotOf;
   std::vector<OpId> order = rings.getOrder(site.loop);
@@ -263,5 +263,5 @@ void BarrierPhases::countInTwoLoops(const CopySite &site, uint32_t loop,
                     "the loop with the copies waits for";
     return;
   }
-  result.kind = HandOver::Kind::Paired;
+  result.kind = PhasePairing::Kind::Paired;
 }

@@ -36,7 +36,8 @@ struct Stream {
 /// Looks at one loop of the main region with products.
 class LoopPipeline {
 public:
-  LoopPipeline(Detector &detector, uint32_t loop, llvm::ArrayRef<uint32_t> main)
+  LoopPipeline(Detector &detector, AsyncAnalyses &async, uint32_t loop,
+               llvm::ArrayRef<uint32_t> main)
       : detector(detector), kernel(detector.getKernel()),
         index(detector.getIndex()), async(async), loop(loop), main(main) {
     std::vector<OpId> all;
@@ -218,15 +219,15 @@ void LoopPipeline::addGroups(const CopySite &site) {
 
 void LoopPipeline::addBarriers(const CopySite &site) {
   OpId first = site.clones.front();
-  HandOver handOver = async.phases.getHandOver(site, loop, points);
-  switch (handOver.kind) {
-  case HandOver::Kind::Unknown: {
+  PhasePairing pairing = async.phases.getPairing(site, loop, points);
+  switch (pairing.kind) {
+  case PhasePairing::Kind::Unknown: {
     Judgement judgement = Judgement::undecided(
-        "is not known to be what the products wait for: " + handOver.reason,
+        "is not known to be what the products wait for: " + pairing.reason,
         "barrier addresses that are computed from a ring index, and a barrier "
         "on which each slot is given back");
     // Another role may copy for others than this loop.
-    if (site.loop != loop && handOver.waits.empty()) {
+    if (site.loop != loop && pairing.waits.empty()) {
       if (unsureCopy == kNone) {
         unsureCopy = first;
         unsure = judgement;
@@ -237,18 +238,18 @@ void LoopPipeline::addBarriers(const CopySite &site) {
     detector.add(judgement, first);
     return;
   }
-  case HandOver::Kind::NoWait:
+  case PhasePairing::Kind::NoWait:
     // It may be another loop's data, such as what an epilogue adds.
     if (unwaited == kNone) {
       unwaited = first;
-      otherWaits = handOver.waits;
+      otherWaits = pairing.waits;
     }
     return;
-  case HandOver::Kind::SameParity: {
+  case PhasePairing::Kind::SameParity: {
     judged = true;
-    llvm::SmallVector<OpId, 4> where{handOver.waits.front(), first};
+    llvm::SmallVector<OpId, 4> where{pairing.waits.front(), first};
     addNearMiss(
-        name(handOver.waits.front()) +
+        name(pairing.waits.front()) +
             " waits for the same parity each time: from the second round on it "
             "returns before the copy issued at " +
             detector.describe(first) +
@@ -256,20 +257,20 @@ void LoopPipeline::addBarriers(const CopySite &site) {
         where, "toggle the parity each time the ring index wraps");
     return;
   }
-  case HandOver::Kind::Paired:
+  case PhasePairing::Kind::Paired:
     judged = true;
     break;
   }
-  if (llvm::all_of(handOver.inFlight, [](unsigned n) { return n == 0; })) {
-    llvm::SmallVector<OpId, 4> where{handOver.waits.front(), first};
-    std::string text = name(handOver.waits.front()) +
+  if (llvm::all_of(pairing.inFlight, [](unsigned n) { return n == 0; })) {
+    llvm::SmallVector<OpId, 4> where{pairing.waits.front(), first};
+    std::string text = name(pairing.waits.front()) +
                        " waits for the copy issued at " +
                        detector.describe(first);
-    text += handOver.barriers.size() == 1 ? ", whose ring has one slot"
-                                          : " before any product runs";
+    text += pairing.barriers.size() == 1 ? ", whose ring has one slot"
+                                         : " before any product runs";
     addNearMiss(
         text + ": nothing is in flight while the loop computes", where,
-        handOver.barriers.size() == 1
+        pairing.barriers.size() == 1
             ? "give the ring a second slot with barriers of its own"
             : "issue the copy of a later iteration before the products, and "
               "wait for the oldest slot only");
@@ -282,17 +283,17 @@ void LoopPipeline::addBarriers(const CopySite &site) {
     return;
   }
   // Sites with the same barriers fill the same slots.
-  if (rings.insert(handOver.barriers).second)
+  if (rings.insert(pairing.barriers).second)
     for (size_t i = 0; i < points.size(); ++i)
-      total[i] += handOver.inFlight[i];
+      total[i] += pairing.inFlight[i];
   Stream stream{site.bulk ? "tma" : "cp_async",
-                std::min<unsigned>(ring.slots, handOver.barriers.size()),
+                std::min<unsigned>(ring.slots, pairing.barriers.size()),
                 {}};
   // One barrier serves all slots of a ring that one thread waits for in turn.
   if (site.loop == loop)
     stream.depth = ring.slots;
   stream.where.push_back(first);
-  stream.where.append(handOver.waits.begin(), handOver.waits.end());
+  stream.where.append(pairing.waits.begin(), pairing.waits.end());
   streams.push_back(std::move(stream));
 }
 

@@ -39,7 +39,7 @@
 namespace d2k::analysis {
 
 /// How the copies of one site reach the products of one loop.
-struct HandOver {
+struct PhasePairing {
   enum class Kind : uint8_t {
     /// The loop waits for them.
     Paired,
@@ -68,8 +68,8 @@ public:
 
   /// How the copies of \p site reach loop \p loop (kNone: the code outside of
   /// loops); \p points are operations of that loop, ascending.
-  HandOver getHandOver(const CopySite &site, uint32_t loop,
-                       llvm::ArrayRef<OpId> points);
+  PhasePairing getPairing(const CopySite &site, uint32_t loop,
+                          llvm::ArrayRef<OpId> points);
   /// The barrier that \p op waits for, arrives at or commits to, in one
   /// iteration; nothing for other operations.
   std::optional<IterationValue> getBarrier(OpId op, uint32_t loop,
@@ -82,12 +82,12 @@ private:
   /// copy counts as issued, for one iteration.
   std::vector<std::pair<OpId, IterationValue>>
   getCompletions(const CopySite &site, unsigned iteration);
-  bool findBarriers(const CopySite &site, HandOver &result);
-  bool findWaits(uint32_t loop, HandOver &result);
+  bool findBarriers(const CopySite &site, PhasePairing &result);
+  bool findWaits(uint32_t loop, PhasePairing &result);
   void countInOneLoop(const CopySite &site, llvm::ArrayRef<OpId> points,
-                      HandOver &result);
+                      PhasePairing &result);
   void countInTwoLoops(const CopySite &site, uint32_t loop,
-                       llvm::ArrayRef<OpId> points, HandOver &result);
+                       llvm::ArrayRef<OpId> points, PhasePairing &result);
 
   const KernelIndex &index;
   const ConstantValues &constants;

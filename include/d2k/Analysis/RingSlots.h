@@ -41,12 +41,6 @@ struct CopySite {
   llvm::SmallVector<OpId, 4> clones;
 };
 
-/// An operation of a loop in one of its iterations.
-struct LoopEvent {
-  OpId op = kNone;
-  unsigned iteration = 0;
-};
-
 /// Where the batches of a site go.
 struct Ring {
   /// Distinct slots, 0 when not known.
