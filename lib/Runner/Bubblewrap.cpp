@@ -69,9 +69,14 @@ std::vector<std::string>
 runner::makeBubblewrapArguments(const std::string &program,
                                 const SandboxConfig &config,
                                 const std::string &worker) {
-  std::vector<std::string> command = {
-      program,       "--unshare-user-try", "--unshare-ipc",     "--unshare-pid",
-      "--unshare-net", "--unshare-uts",    "--die-with-parent", "--new-session"};
+  std::vector<std::string> command = {program,
+                                      "--unshare-user-try",
+                                      "--unshare-ipc",
+                                      "--unshare-pid",
+                                      "--unshare-net",
+                                      "--unshare-uts",
+                                      "--die-with-parent",
+                                      "--new-session"};
   auto add = [&](std::initializer_list<std::string> arguments) {
     command.insert(command.end(), arguments);
   };
@@ -97,9 +102,9 @@ runner::makeBubblewrapArguments(const std::string &program,
   return command;
 }
 
-std::vector<std::string>
-runner::makeConfinedCommand(const std::string &worker, std::string_view mode,
-                            SandboxConfig config) {
+std::vector<std::string> runner::makeConfinedCommand(const std::string &worker,
+                                                     std::string_view mode,
+                                                     SandboxConfig config) {
   static const bool kCanMakeNamespaces = canMakeNamespaces();
   const char *wanted = std::getenv("D2K_SANDBOX");
   bool isWanted = wanted && std::string_view(wanted) == "bubblewrap";

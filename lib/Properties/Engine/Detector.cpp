@@ -227,9 +227,9 @@ static mlir::Location getPlaceOf(kern::FuncOp func) {
     if (stack.empty())
       continue;
     const kern::SourceLocation &outermost = stack.back();
-    return kern::makeLocation(
-        ptx, mlir::FileLineColLoc::get(outermost.file, outermost.line,
-                                       outermost.column));
+    return kern::makeLocation(ptx, mlir::FileLineColLoc::get(outermost.file,
+                                                             outermost.line,
+                                                             outermost.column));
   }
   return loc;
 }

@@ -554,11 +554,11 @@ Result<void> OracleWorkload::checkInputs(unsigned set) {
     Result<void> done = driver.check(
         driver.cuCtxSetCurrent(config.contexts[rank]), "use the device");
     if (done)
-      done = driver.check(
-          driver.cuMemcpyDtoHAsync(words.data(),
-                                   getHash(rank, set, 0, /*isNow=*/false),
-                                   8 * words.size(), streams[rank]),
-          "read hashes");
+      done =
+          driver.check(driver.cuMemcpyDtoHAsync(
+                           words.data(), getHash(rank, set, 0, /*isNow=*/false),
+                           8 * words.size(), streams[rank]),
+                       "read hashes");
     if (done)
       done = ops[rank]->synchronize();
     if (!done)

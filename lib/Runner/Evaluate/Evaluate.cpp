@@ -349,9 +349,9 @@ Result<Evaluation> Evaluator::run() {
         return forwardFailure(std::move(done));
     }
   }
-  evaluation.totalSeconds = std::chrono::duration<double>(
-                                std::chrono::steady_clock::now() - start)
-                                .count();
+  evaluation.totalSeconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
   evaluation.requests = session->getRequests();
   evaluation.gpuSeconds = session->askUsage();
   session->stopAll();

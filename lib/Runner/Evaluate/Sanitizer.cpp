@@ -9,8 +9,7 @@
 using namespace d2k;
 using namespace d2k::runner;
 
-std::optional<uint64_t>
-runner::findSanitizerErrors(std::string_view output) {
+std::optional<uint64_t> runner::findSanitizerErrors(std::string_view output) {
   size_t error = output.rfind("ERROR SUMMARY: ");
   size_t race = output.rfind("RACECHECK SUMMARY: ");
   bool isRace = error == std::string_view::npos ||
@@ -22,6 +21,5 @@ runner::findSanitizerErrors(std::string_view output) {
   uint64_t count = 0;
   auto [end, problem] =
       std::from_chars(output.data(), output.data() + output.size(), count);
-  return problem == std::errc() ? std::optional<uint64_t>(count)
-                                : std::nullopt;
+  return problem == std::errc() ? std::optional<uint64_t>(count) : std::nullopt;
 }

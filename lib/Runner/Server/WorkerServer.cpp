@@ -319,9 +319,10 @@ Result<json::Object> WorkerServer::open(const json::Cursor &request) {
           *task, *workload, machine, [&](unsigned rank, std::string_view name) {
             const Buffer *buffer = findBuffer(rank, set, name);
             // A rank whose structure is not wanted here sees its own.
-            return buffer ? uint64_t(buffer->addresses[isShared(name) ? viewer
-                                                                      : rank])
-                          : uint64_t(0);
+            return buffer
+                       ? uint64_t(
+                             buffer->addresses[isShared(name) ? viewer : rank])
+                       : uint64_t(0);
           });
       if (!blocks)
         return forwardFailure(std::move(blocks));
@@ -363,11 +364,11 @@ Result<void> WorkerServer::checkSampler() const {
 
 int WorkerServer::callRank(unsigned rank, unsigned set) const {
   const Buffer *workspace = findBuffer(rank, set, task::kWorkspaceName);
-  return entry(
-      arguments[set][rank].getData(),
-      workspace ? reinterpret_cast<void *>(workspace->addresses[rank])
-                : nullptr,
-      workspace ? workspace->bytes : 0, devices.getRanks()[rank].stream);
+  return entry(arguments[set][rank].getData(),
+               workspace ? reinterpret_cast<void *>(workspace->addresses[rank])
+                         : nullptr,
+               workspace ? workspace->bytes : 0,
+               devices.getRanks()[rank].stream);
 }
 
 int WorkerServer::callAll(unsigned set) {
