@@ -163,11 +163,10 @@ void Explainer::explainSubject(const std::string &name, const FactSet &facts,
     if (miss.property != info.id)
       continue;
     found = true;
-    writer.pad(2).add("nearly: ", Style::Yellow).wrap(4, miss.reason);
+    auto [reason, change] = splitChange(miss.reason);
+    writer.pad(2).add("nearly: ", Style::Yellow).wrap(4, reason);
     showPlaces(miss.where);
-    writer.pad(4).add("to make it hold: ", Style::Bold);
-    writer.wrap(6, miss.change.empty() ? "remove what the sentence above names"
-                                       : miss.change);
+    writer.pad(4).add("to make it hold: ", Style::Bold).wrap(6, change);
   }
   for (const Undecided &entry : facts.undecided) {
     if (entry.property != info.id)

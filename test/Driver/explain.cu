@@ -55,8 +55,8 @@ __global__ void present(const float *x, float *y, int n) {
 }
 
 // NEARLY: nearly(
-// NEARLY-NEXT: nearly: `cp.async.wait_group 0` at {{.*}}explain.cu:[[#]] drains the copy issued at
-// NEARLY-NEXT: in the same iteration: nothing is in flight
+// NEARLY-NEXT: nearly: `cp.async.wait_group 0` at explain.cu:[[#]] drains the copy issued at explain.cu:[[#]]
+// NEARLY-NEXT: nothing is in flight
 // NEARLY: {{> *[0-9]+ \|   asm volatile\("cp.async.wait_group}}
 // NEARLY: to make it hold: issue the copy of a later iteration before the products
 // NEARLY-NOT: holds:
