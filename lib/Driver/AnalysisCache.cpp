@@ -91,8 +91,8 @@ static std::string describe(const AnalyzeRequest &request,
     for (const auto &[name, value] : workload.arguments.integers)
       text << name << value;
     text << "";
-    for (const auto &[name, isOutput] : workload.arguments.tensors)
-      text << name << int64_t(isOutput);
+    for (const auto &[name, tensor] : workload.arguments.tensors)
+      text << name << int64_t(tensor.isOutput) << tensor.bytes.value_or(-1);
     text << "";
   }
   for (const char *variable : kVariables) {
