@@ -3,9 +3,10 @@
 
   decoys.py FOLDER ARCH NAME...
 
-The first line of FOLDER/decoy_NAME.cu names the honest kernel. Each decoy must
-score within kMost points of it, and the report must say what it says about the
-trick. Prints one line a decoy; exit code 1 when one fails.
+The first line of FOLDER/decoy_NAME.cu names the honest kernel. A decoy may
+gain at most kMostGain points over it and lose at most kMostLoss (a trick that
+hides what is honest may leave it undecided), and the report must say what it
+says about the trick. Prints one line a decoy; exit code 1 when one fails.
 """
 
 import json
@@ -14,7 +15,8 @@ import re
 import subprocess
 import sys
 
-kMost = 2.0
+kMostGain = 2.0
+kMostLoss = 5.0
 
 # What the report says about each trick; found by reading the decoy.
 kTricks = {
@@ -62,8 +64,8 @@ def main():
             honest[behind] = analyze(folder / behind, arch)[0]
         score, words = analyze(source, arch)
         problems = []
-        if abs(score - honest[behind]) > kMost:
-            problems.append(f"more than {kMost} from it")
+        if not -kMostLoss <= score - honest[behind] <= kMostGain:
+            problems.append("too far from it")
         trick = kTricks.get(name)
         if trick and trick not in words:
             problems.append(f"the report does not say: {trick}")
