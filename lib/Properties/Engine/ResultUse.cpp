@@ -63,6 +63,9 @@ void Walk::overwrite(size_t buffer, const Event &event, const char *what) {
   if (!ordered || !event.certain || !event.count.value ||
       *event.count.value < 1)
     return;
+  if (event.kind == EventKind::Launch &&
+      HostDetector::hasBlocks(event) != Tristate::Yes)
+    return;
   states[buffer] = {Tristate::No, "is overwritten by the " + std::string(what) +
                                       " at " +
                                       HostDetector::describe(event.where)};

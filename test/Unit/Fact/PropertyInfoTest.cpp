@@ -53,8 +53,8 @@ TEST(PropertyCatalog, SuggestsTheClosestId) {
   PropertyCatalog catalog;
   for (PropertyInfo &info : getUndetectedVocabulary())
     ASSERT_TRUE(catalog.add(std::move(info)));
-  EXPECT_EQ(catalog.suggest("async_pipline"), "async_pipeline");
-  EXPECT_EQ(catalog.suggest("smem_swizle"), "smem_swizzle");
+  EXPECT_EQ(catalog.suggest("split_reducton"), "split_reduction");
+  EXPECT_EQ(catalog.suggest("cache_polcy"), "cache_policy");
   EXPECT_EQ(catalog.suggest("completely_different"), "");
   EXPECT_EQ(catalog.suggest(std::string(100000, 'x')), "");
 }
@@ -79,7 +79,7 @@ TEST(Vocabulary, RowsAreWellFormed) {
       }
     }
   }
-  const char *expected[] = {"scale_promotion", "async_pipeline",
+  const char *expected[] = {"scale_promotion", "split_reduction",
                             "parallel_scan", "loop_unrolling",
                             "reduction_scheme"};
   for (const char *id : expected)
