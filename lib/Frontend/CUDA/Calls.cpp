@@ -520,10 +520,16 @@ Value Interpreter::runBody(const clang::FunctionDecl *definition,
 // Launches
 //===----------------------------------------------------------------------===//
 
-/// The x, y and z of a dim3 or uint3.
+/// The x, y and z of a dim3 or uint3, or of the one number of which a dim3 is
+/// made: where Clang found errors it leaves out the conversion.
 static std::array<Quantity, 3> toExtent(Interpreter &interpreter,
                                         const Value &value) {
   std::array<Quantity, 3> result;
+  if (value.kind == Value::Kind::Integer) {
+    result[0] = interpreter.toQuantity(value);
+    result[1].value = result[2].value = 1;
+    return result;
+  }
   static constexpr const char *kNames[] = {"x", "y", "z"};
   for (int i = 0; i < 3; ++i) {
     Cell *field = value.kind == Value::Kind::Record

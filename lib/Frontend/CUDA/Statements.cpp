@@ -14,6 +14,9 @@ using namespace d2k::cuda;
 /// Statements and calls of one entry call. Host code of a launch path runs a
 /// few thousand.
 static constexpr uint64_t kMaxSteps = 400000;
+/// Writes that may have to be undone: 200 MB of them. A loop of unknown length
+/// inside of another writes an array anew in each round of each.
+static constexpr size_t kMaxWrites = 2000000;
 /// Iterations of a loop that are run one by one.
 static constexpr unsigned kMaxIterations = 4096;
 /// Rounds until the set of cells that an unknown loop changes is stable.
@@ -22,11 +25,14 @@ static constexpr unsigned kMaxRounds = 8;
 bool Interpreter::step(const clang::Stmt *stmt) {
   if (exhausted)
     return false;
-  if (++steps <= kMaxSteps)
+  bool tooMany = storage.mark() > kMaxWrites;
+  if (++steps <= kMaxSteps && !tooMany)
     return true;
   exhausted = true;
   markIncomplete("the host code runs longer than the analysis follows it (" +
-                 std::to_string(kMaxSteps) + " steps); it stopped at line " +
+                 (tooMany ? std::to_string(kMaxWrites) + " writes"
+                          : std::to_string(kMaxSteps) + " steps") +
+                 "); it stopped at line " +
                  std::to_string(getPlace(stmt->getBeginLoc()).line));
   return false;
 }
