@@ -66,7 +66,9 @@ void OverviewSection::writeText(const Report &report,
             .end();
         break;
       }
-      writer.wrap(4, message, Style::Dim);
+      // As the tool said it: a place that is broken over two lines can neither
+      // be clicked nor searched for.
+      writer.pad(4).add(message, Style::Dim).end();
     }
   }
 }
