@@ -7,6 +7,7 @@
 #include "Evaluate/Score.h"
 #include "Evaluate/Session.h"
 #include "Evaluate/WorkloadRun.h"
+#include "TaskHeaders.h"
 
 #include "d2k/Runner/CompileSubmission.h"
 #include "d2k/Support/Files.h"
@@ -24,10 +25,6 @@
 
 using namespace d2k;
 using namespace d2k::runner;
-
-namespace d2k::embedded {
-extern const char *const referenceHeader;
-} // namespace d2k::embedded
 
 /// How often something is tried when a process is killed by somebody else.
 static constexpr unsigned kMostLosses = 3;
@@ -166,18 +163,25 @@ Result<void> Evaluator::makeFolders() {
   if (!made)
     return forwardFailure(std::move(made));
   work.emplace(std::move(*made));
-  for (const char *name : {"harness/d2k/Task", "scratch"}) {
+  auto makeFolder = [](const std::filesystem::path &path) -> Result<void> {
     std::error_code error;
-    std::filesystem::create_directories(inWork(name), error);
+    std::filesystem::create_directories(path, error);
     if (error)
       return fail(FailureKind::Environment,
-                  inWork(name) + ": cannot be made: " + error.message());
+                  path.string() + ": cannot be made: " + error.message());
+    return {};
+  };
+  Result<void> done = makeFolder(inWork("scratch"));
+  for (const embedded::TaskHeader &header : embedded::getTaskHeaders()) {
+    std::filesystem::path path = inWork("harness/" + std::string(header.path));
+    if (done)
+      done = makeFolder(path.parent_path());
+    if (done)
+      done = writeFile(path.string(), header.text);
   }
-  if (Result<void> done = layOutSubmission(submission, task, work->getPath());
-      !done)
+  if (!done)
     return done;
-  return writeFile(inWork("harness/d2k/Task/Reference.h"),
-                   embedded::referenceHeader);
+  return layOutSubmission(submission, task, work->getPath());
 }
 
 bool Evaluator::checkCode() {
