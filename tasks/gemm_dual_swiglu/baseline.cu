@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The baseline of gemm_dual_swiglu: one cublasLtMatmul for both projections,
+// [M,2F] in bf16 in the workspace, then one kernel for silu(G) * U with 16-byte
+// accesses, as serving code has it today.
+
+#include "d2k_gemm_dual_swiglu.h"
+
+#include "d2k/Baseline/CublasLt.h"
+
+#include <cuda_bf16.h>
+
+#include <cstring>
+
+namespace {
+
+using Bf16 = __nv_bfloat16;
+
+/// Elements of a 16-byte vector.
+constexpr int kVector = 8;
+constexpr int kThreads = 256;
+/// What the library gets; the rest of the workspace holds G and U.
+constexpr size_t kLibraryBytes = size_t(64) << 20;
+
+/// H = silu(G) * U, with a row of G and the row of U one after the other. A
+/// thread makes one vector; blocks in x share a row.
+__global__ void __launch_bounds__(kThreads)
+    multiplyGated(const Bf16 *gateAndUp, Bf16 *h, int64_t f) {
+  int64_t column = (int64_t(blockIdx.x) * kThreads + threadIdx.x) * kVector;
+  if (column >= f)
+    return;
+  const Bf16 *row = gateAndUp + int64_t(blockIdx.y) * 2 * f;
+  uint4 gateWords = *reinterpret_cast<const uint4 *>(row + column);
+  uint4 upWords = *reinterpret_cast<const uint4 *>(row + f + column);
+  __nv_bfloat162 gate[kVector / 2], up[kVector / 2], result[kVector / 2];
+  memcpy(gate, &gateWords, sizeof(gate));
+  memcpy(up, &upWords, sizeof(up));
+  for (int i = 0; i < kVector / 2; ++i) {
+    float2 g = __bfloat1622float2(gate[i]), u = __bfloat1622float2(up[i]);
+    result[i] = __floats2bfloat162_rn(__fdividef(g.x, 1 + __expf(-g.x)) * u.x,
+                                      __fdividef(g.y, 1 + __expf(-g.y)) * u.y);
+  }
+  uint4 words;
+  memcpy(&words, result, sizeof(words));
+  *reinterpret_cast<uint4 *>(h + int64_t(blockIdx.y) * f + column) = words;
+}
+
+/// The planner and what the last call did.
+struct Baseline {
+  d2k::baseline::MatmulPlanner planner;
+  std::string identity;
+};
+
+Baseline &getBaseline() {
+  static Baseline baseline;
+  return baseline;
+}
+
+} // namespace
+
+/// Library, version and algorithm of the last call.
+extern "C" const char *d2k_baseline_identity() {
+  Baseline &baseline = getBaseline();
+  baseline.identity =
+      baseline.planner.getIdentity() + ", then a kernel for silu and product";
+  return baseline.identity.c_str();
+}
+
+extern "C" int d2k_gemm_dual_swiglu(const d2k_gemm_dual_swiglu_args *args,
+                                    void *workspace, size_t workspace_bytes,
+                                    cudaStream_t stream) {
+  size_t productBytes = size_t(args->M) * size_t(args->F) * 2 * sizeof(Bf16);
+  int64_t blocks = (args->F / kVector + kThreads - 1) / kThreads;
+  if (workspace_bytes < kLibraryBytes + productBytes || args->M > 65535 ||
+      blocks > INT32_MAX)
+    return cudaErrorInvalidValue;
+  auto *gateAndUp =
+      reinterpret_cast<Bf16 *>(static_cast<char *>(workspace) + kLibraryBytes);
+  d2k::baseline::Matmul product;
+  product.m = args->M;
+  product.n = 2 * args->F;
+  product.k = args->K;
+  product.x = args->X;
+  product.w = args->W;
+  product.d = gateAndUp;
+  if (int error =
+          getBaseline().planner.run(product, workspace, kLibraryBytes, stream))
+    return error;
+  multiplyGated<<<dim3(unsigned(blocks), unsigned(args->M)), kThreads, 0,
+                  stream>>>(gateAndUp, static_cast<Bf16 *>(args->H), args->F);
+  return cudaGetLastError();
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels of the task gemm_dual_swiglu with one fault each, chosen by
+// D2K_FAULT. The judge must reject every one but 0.
+//   0 none                          1 sums rounded to bf16 every 64 products
+//   2 X narrowed to 8-bit floats    3 gate and up exchanged
+//   4 silu as g * e^g / (1 + e^g)   5 rows of W taken as gate, up, gate, ...
+//   6 the last row not written      7 one element past the end
+//   8 an input changed              9 G rounded to e4m3 before silu
+//   10 the last 64 columns of K left out
+//   11 relu in place of silu        12 halves of K rounded to bf16
+//   13 accumulators in fp16
+
+#include "d2k_gemm_dual_swiglu.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+#ifndef D2K_FAULT
+#error "define D2K_FAULT as 0 to 13"
+#endif
+
+__device__ float roundToBf16(float value) {
+  return __bfloat162float(__float2bfloat16_rn(value));
+}
+
+__global__ void faultySwiglu(__nv_bfloat16 *x, const __nv_bfloat16 *w,
+                             __nv_bfloat16 *h, int64_t m, int64_t f,
+                             int64_t k) {
+  int64_t row = blockIdx.y;
+  int64_t column = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (column >= f)
+    return;
+  int64_t gateRow = D2K_FAULT == 5 ? 2 * column : column;
+  int64_t upRow = D2K_FAULT == 5 ? 2 * column + 1 : f + column;
+  float gate = 0, up = 0, firstGate = 0, firstUp = 0;
+  for (int64_t i = 0; i < (D2K_FAULT == 10 ? k - 64 : k); ++i) {
+    float a = __bfloat162float(x[row * k + i]);
+    if (D2K_FAULT == 2)
+      a = float(__nv_fp8_e4m3(a));
+    gate += a * __bfloat162float(w[gateRow * k + i]);
+    up += a * __bfloat162float(w[upRow * k + i]);
+    if (D2K_FAULT == 1 && i % 64 == 63) {
+      gate = roundToBf16(gate);
+      up = roundToBf16(up);
+    }
+    if (D2K_FAULT == 12 && i == k / 2 - 1) {
+      firstGate = roundToBf16(gate);
+      firstUp = roundToBf16(up);
+      gate = up = 0;
+    }
+    // As a matrix instruction with a depth of 16 adds.
+    if (D2K_FAULT == 13 && i % 16 == 15) {
+      gate = __half2float(__float2half_rn(gate));
+      up = __half2float(__float2half_rn(up));
+    }
+  }
+  if (D2K_FAULT == 12) {
+    gate = firstGate + roundToBf16(gate);
+    up = firstUp + roundToBf16(up);
+  }
+  if (D2K_FAULT == 3) {
+    float other = gate;
+    gate = up;
+    up = other;
+  }
+  if (D2K_FAULT == 9)
+    gate = float(__nv_fp8_e4m3(gate));
+  float silu = gate / (1 + expf(-gate));
+  if (D2K_FAULT == 4)
+    silu = gate * expf(gate) / (1 + expf(gate));
+  if (D2K_FAULT == 11)
+    silu = fmaxf(gate, 0);
+  if (D2K_FAULT != 6 || row != m - 1)
+    h[row * f + column] = __float2bfloat16_rn(silu * up);
+  if (D2K_FAULT == 7 && row == m - 1 && column == f - 1)
+    h[m * f] = h[0];
+  if (D2K_FAULT == 8 && row == m - 1 && column == f - 1)
+    x[0] = __float2bfloat16_rn(__bfloat162float(x[0]) + 1);
+}
+
+extern "C" int d2k_gemm_dual_swiglu(const d2k_gemm_dual_swiglu_args *args,
+                                    void *, size_t, cudaStream_t stream) {
+  constexpr int kThreads = 128;
+  faultySwiglu<<<dim3(unsigned((args->F + kThreads - 1) / kThreads),
+                      unsigned(args->M)),
+                 kThreads, 0, stream>>>(
+      static_cast<__nv_bfloat16 *>(const_cast<void *>(args->X)),
+      static_cast<const __nv_bfloat16 *>(args->W),
+      static_cast<__nv_bfloat16 *>(args->H), args->M, args->F, args->K);
+  return cudaGetLastError();
+}
