@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Expected values of attention_decode_paged in fp64, and its lengths, table and
+// cache. One block a query head of a sequence, a thread a key and then a thread
+// a column; scores are computed twice, first for the largest.
+
+#include "d2k_attention_decode_paged.h"
+
+#include "d2k/Task/Draw.h"
+#include "d2k/Task/Reference.h"
+
+#include <cuda_bf16.h>
+
+#include <cstring>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+using Bf16 = __nv_bfloat16;
+using namespace d2k::task;
+
+constexpr int kHead = D2K_ATTENTION_DECODE_PAGED_D;
+constexpr int kThreads = kHead;
+/// The error of lse, relative to S, that the rms of a result is compared with.
+constexpr double kNominalError = 0x1p-22;
+
+struct Attention {
+  const Bf16 *q, *cache;
+  const int32_t *table, *lengths;
+  int64_t queryHeads, keyHeads, page, tableColumns;
+  float scale;
+};
+
+/// Where the row of token \p t begins; \p isValue: that of V, else of K.
+__device__ int64_t getRow(const Attention &attention, int64_t b, int64_t head,
+                          int64_t t, bool isValue) {
+  int64_t page =
+      attention.table[b * attention.tableColumns + t / attention.page];
+  int64_t slot = (page * 2 + isValue) * attention.page + t % attention.page;
+  return (slot * attention.keyHeads + head) * kHead;
+}
+
+struct Score {
+  double exact, magnitude;
+  float working;
+};
+
+__device__ Score getScore(const Attention &attention, const Bf16 *q,
+                          int64_t row) {
+  double sum = 0, size = 0;
+  float narrow = 0;
+  for (int d = 0; d < kHead; ++d) {
+    float a = __bfloat162float(q[d]);
+    float b = __bfloat162float(attention.cache[row + d]);
+    sum += double(a) * double(b);
+    size += fabs(double(a) * double(b));
+    narrow += a * b;
+  }
+  double scale = double(attention.scale);
+  return {sum * scale, size * fabs(scale), narrow * attention.scale};
+}
+
+/// Reduces one value a thread; all threads get the result.
+template <typename T, typename Combine>
+__device__ T reduceBlock(T value, T *scratch, Combine combine) {
+  __syncthreads();
+  scratch[threadIdx.x] = value;
+  __syncthreads();
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half)
+      scratch[threadIdx.x] =
+          combine(scratch[threadIdx.x], scratch[threadIdx.x + half]);
+    __syncthreads();
+  }
+  return scratch[0];
+}
+
+__global__ void __launch_bounds__(kThreads)
+    attend(Attention attention, d2k_expected O, d2k_expected lse) {
+  __shared__ double exactScratch[kThreads];
+  __shared__ float workingScratch[kThreads];
+  int64_t b = blockIdx.y, h = blockIdx.x;
+  int64_t head = h / (attention.queryHeads / attention.keyHeads);
+  int64_t length = attention.lengths[b];
+  int64_t output = b * attention.queryHeads + h;
+  const Bf16 *q = attention.q + output * kHead;
+
+  double largest = -INFINITY, size = 0;
+  float largestWorking = -INFINITY;
+  for (int64_t t = threadIdx.x; t < length; t += kThreads) {
+    Score score = getScore(attention, q, getRow(attention, b, head, t, false));
+    largest = fmax(largest, score.exact);
+    largestWorking = fmaxf(largestWorking, score.working);
+    size = fmax(size, score.magnitude);
+  }
+  auto larger = [](auto a, auto b) { return a > b ? a : b; };
+  auto add = [](auto a, auto b) { return a + b; };
+  largest = reduceBlock(largest, exactScratch, larger);
+  size = reduceBlock(size, exactScratch, larger);
+  largestWorking = reduceBlock(largestWorking, workingScratch, larger);
+
+  double sum = 0, column = 0;
+  float sumWorking = 0, columnWorking = 0;
+  for (int64_t first = 0; first < length; first += kThreads) {
+    int64_t t = first + threadIdx.x;
+    double weight = 0;
+    float weightWorking = 0;
+    if (t < length) {
+      Score score =
+          getScore(attention, q, getRow(attention, b, head, t, false));
+      weight = exp(score.exact - largest);
+      weightWorking = expf(score.working - largestWorking);
+    }
+    sum += weight;
+    sumWorking += weightWorking;
+    __syncthreads();
+    exactScratch[threadIdx.x] = weight;
+    workingScratch[threadIdx.x] =
+        __bfloat162float(__float2bfloat16_rn(weightWorking));
+    __syncthreads();
+    for (int64_t i = 0; i < kThreads && first + i < length; ++i) {
+      float value = __bfloat162float(
+          attention.cache[getRow(attention, b, head, first + i, true) +
+                          threadIdx.x]);
+      column += exactScratch[i] * double(value);
+      columnWorking += workingScratch[i] * value;
+    }
+  }
+  sum = reduceBlock(sum, exactScratch, add);
+  sumWorking = reduceBlock(sumWorking, workingScratch, add);
+
+  int64_t at = output * kHead + threadIdx.x;
+  if (O.exact)
+    O.exact[at] = column / sum;
+  if (O.working)
+    O.working[at] = double(
+        __bfloat162float(__float2bfloat16_rn(columnWorking / sumWorking)));
+  if (threadIdx.x != 0)
+    return;
+  if (lse.exact)
+    lse.exact[output] = largest + log(sum);
+  if (lse.working)
+    lse.working[output] =
+        double(float(largest + log(sum) + kNominalError * (1 + size)));
+  if (lse.magnitude)
+    lse.magnitude[output] = float(1 + size);
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+/// A permutation of 0 to \p count - 1, element \p index: four rounds of a
+/// Feistel network on the next even number of bits, until the result is below
+/// \p count.
+__device__ int64_t permute(int64_t index, int64_t count, uint64_t seed) {
+  int bits = 1;
+  while ((int64_t(1) << (2 * bits)) < count)
+    ++bits;
+  uint64_t mask = (uint64_t(1) << bits) - 1;
+  auto value = uint64_t(index);
+  do {
+    uint64_t left = value >> bits, right = value & mask;
+    for (uint64_t round = 0; round < 4; ++round) {
+      uint64_t next = left ^ (drawBits(seed, 100 + round, right) & mask);
+      left = right;
+      right = next;
+    }
+    value = left << bits | right;
+  } while (value >= uint64_t(count));
+  return int64_t(value);
+}
+
+/// A block a sequence.
+__global__ void makeTable(int32_t *table, const int32_t *lengths, int64_t page,
+                          int64_t pages, int64_t columns, uint64_t seed) {
+  int64_t b = blockIdx.x, used = 0;
+  for (int64_t i = 0; i < b; ++i)
+    used += (lengths[i] + page - 1) / page;
+  int64_t own = (lengths[b] + page - 1) / page;
+  for (int64_t i = threadIdx.x; i < columns; i += blockDim.x)
+    table[b * columns + i] =
+        i < own ? int32_t(permute(used + i, pages, seed)) : -1;
+}
+
+enum class Kind { Normal, UniformIntegers, LastToken };
+
+/// Keys and values of all tokens, or of one in 256; a block a page of a
+/// sequence. What is not written here stays NaN.
+__global__ void drawTokens(Attention attention, Bf16 *cache, Kind kind,
+                           bool isPerturbation, uint64_t seed) {
+  int64_t b = blockIdx.y, first = int64_t(blockIdx.x) * attention.page;
+  int64_t length = attention.lengths[b];
+  int64_t rowSize = attention.keyHeads * kHead;
+  DrawSpec spec;
+  spec.type = DType::BFloat16;
+  for (int64_t i = threadIdx.x; i < 2 * attention.page * rowSize;
+       i += blockDim.x) {
+    int64_t t = first + i / rowSize % attention.page;
+    bool isValue = i / rowSize >= attention.page;
+    if (t >= length)
+      continue;
+    if (isPerturbation && drawBits(seed, 7, uint64_t(b << 32 | t)) % 256 != 0)
+      continue;
+    spec.kind = DrawKind::Normal;
+    spec.scale = 1;
+    if (kind == Kind::LastToken && t == length - 1 && !isValue)
+      spec.scale = 4;
+    if (kind == Kind::UniformIntegers && isValue) {
+      spec.kind = DrawKind::Integers;
+      spec.low = -4;
+      spec.high = 4;
+    }
+    int64_t index = ((b << 32 | t) * 2 + isValue) * rowSize + i % rowSize;
+    auto bits = uint16_t(drawElement(spec, seed, index));
+    int64_t to = getRow(attention, b, 0, t, isValue) + i % rowSize;
+    cache[to] = __ushort_as_bfloat16(bits);
+  }
+}
+
+/// The lengths of a workload: evenly from the shortest to the longest so that
+/// the sum is right (all alike when it is B * longest), or those beside
+/// multiples of a page and of powers of two; in random order.
+static std::vector<int32_t>
+makeLengths(const d2k_attention_decode_paged_args &args, uint64_t seed) {
+  std::vector<int32_t> lengths = {1,  15,  16,  17,  31,   32,   33,   63,  64,
+                                  65, 127, 128, 129, 1000, 2047, 2048, 4095};
+  int64_t both = 2 * args.tokens / args.B;
+  int64_t shortest = both - args.longest;
+  if (shortest >= 1) {
+    lengths.clear();
+    for (int64_t i = 0; i < args.B; ++i) {
+      int64_t mirrored = 2 * i < args.B ? i : args.B - 1 - i;
+      int64_t value =
+          2 * i == args.B - 1
+              ? both / 2
+              : shortest + mirrored * (args.longest - shortest) / (args.B - 1);
+      lengths.push_back(int32_t(mirrored == i ? value : both - value));
+    }
+  }
+  for (size_t i = lengths.size(); i > 1; --i)
+    std::swap(lengths[i - 1], lengths[drawBits(seed, 1, i) % i]);
+  return lengths;
+}
+
+extern "C" void d2k_reference_tile(int64_t *rows, int64_t *columns) {
+  *rows = 0;
+  *columns = 0;
+}
+
+static Attention getAttention(const d2k_attention_decode_paged_args &args) {
+  return {static_cast<const Bf16 *>(args.q),
+          static_cast<const Bf16 *>(args.cache),
+          args.block_table,
+          args.seq_lens,
+          args.Hq,
+          args.Hkv,
+          args.page,
+          (args.longest + args.page - 1) / args.page,
+          args.scale};
+}
+
+extern "C" int d2k_reference_inputs(const void *arguments,
+                                    const d2k_inputs_request *request,
+                                    cudaStream_t stream) {
+  const auto &args =
+      *static_cast<const d2k_attention_decode_paged_args *>(arguments);
+  Attention attention = getAttention(args);
+  auto *cache = static_cast<Bf16 *>(const_cast<void *>(args.cache));
+  if (!request->perturbation) {
+    std::vector<int32_t> lengths = makeLengths(args, request->seed);
+    int64_t pages = 0;
+    for (int32_t length : lengths)
+      pages += (length + args.page - 1) / args.page;
+    if (int64_t(lengths.size()) != args.B || pages > args.pages ||
+        std::accumulate(lengths.begin(), lengths.end(), int64_t(0)) !=
+            args.tokens)
+      return cudaErrorInvalidValue;
+    cudaMemcpyAsync(const_cast<int32_t *>(args.seq_lens), lengths.data(),
+                    lengths.size() * sizeof(int32_t), cudaMemcpyHostToDevice,
+                    stream);
+    if (cudaError_t error = cudaStreamSynchronize(stream))
+      return error;
+    makeTable<<<unsigned(args.B), 128, 0, stream>>>(
+        const_cast<int32_t *>(args.block_table), args.seq_lens, args.page,
+        args.pages, attention.tableColumns, request->seed);
+    // All bits set are a NaN.
+    cudaMemsetAsync(cache, 0xff,
+                    size_t(args.pages * 2 * args.page * args.Hkv * kHead) *
+                        sizeof(Bf16),
+                    stream);
+  }
+  Kind kind = Kind::Normal;
+  if (std::strcmp(request->trial, "uniform_integers") == 0)
+    kind = Kind::UniformIntegers;
+  if (std::strcmp(request->trial, "last_token") == 0)
+    kind = Kind::LastToken;
+  drawTokens<<<dim3(unsigned(attention.tableColumns), unsigned(args.B)), 256, 0,
+               stream>>>(attention, cache, kind, request->perturbation != 0,
+                         request->seed);
+  return cudaGetLastError();
+}
+
+extern "C" int d2k_reference(const void *arguments,
+                             const d2k_reference_request *request,
+                             cudaStream_t stream) {
+  const auto &args =
+      *static_cast<const d2k_attention_decode_paged_args *>(arguments);
+  attend<<<dim3(unsigned(args.Hq), unsigned(args.B)), kThreads, 0, stream>>>(
+      getAttention(args), request->outputs[0], request->outputs[1]);
+  return cudaGetLastError();
+}
