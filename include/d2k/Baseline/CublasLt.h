@@ -14,6 +14,8 @@
 #ifndef D2K_BASELINE_CUBLASLT_H
 #define D2K_BASELINE_CUBLASLT_H
 
+#include "d2k/Baseline/CallTimer.h"
+
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
@@ -100,7 +102,6 @@ public:
 
 private:
   static constexpr int kCandidates = 16;
-  static constexpr int kRuns = 5;
   using Key = std::array<int64_t, 10>;
 
   /// What a shape needs: descriptors and the chosen algorithm.
@@ -124,11 +125,7 @@ private:
     // The factor of C that goes with an alpha in device memory.
     if (int error = cudaMalloc(&zero, sizeof(float)))
       return error;
-    if (int error = cudaMemset(zero, 0, sizeof(float)))
-      return error;
-    if (int error = cudaEventCreate(&begin))
-      return error;
-    return cudaEventCreate(&end);
+    return cudaMemset(zero, 0, sizeof(float));
   }
 
   template <typename T>
@@ -214,32 +211,12 @@ private:
   int measure(float &milliseconds, const Plan &plan,
               const cublasLtMatmulAlgo_t &algorithm, const Matmul &product,
               void *workspace, size_t bytes, cudaStream_t stream) {
-    if (int error =
-            multiply(plan, algorithm, product, workspace, bytes, stream))
-      return error;
-    milliseconds = 0;
-    // Cold runs are timed one by one, others together.
-    int groups = product.tunesCold ? kRuns : 1;
-    for (int group = 0; group < groups; ++group) {
-      if (product.tunesCold)
-        if (int error = cudaMemsetAsync(workspace, group, bytes, stream))
-          return error;
-      if (int error = cudaEventRecord(begin, stream))
-        return error;
-      for (int run = 0; run < kRuns / groups; ++run)
-        if (int error =
-                multiply(plan, algorithm, product, workspace, bytes, stream))
-          return error;
-      if (int error = cudaEventRecord(end, stream))
-        return error;
-      if (int error = cudaEventSynchronize(end))
-        return error;
-      float elapsed = 0;
-      if (int error = cudaEventElapsedTime(&elapsed, begin, end))
-        return error;
-      milliseconds += elapsed;
-    }
-    return cudaSuccess;
+    auto call = [&] {
+      return multiply(plan, algorithm, product, workspace, bytes, stream);
+    };
+    return timer.measure(milliseconds, call,
+                         product.tunesCold ? workspace : nullptr, bytes,
+                         stream);
   }
 
   int makePlan(Plan &plan, const Matmul &product, void *workspace, size_t bytes,
@@ -292,7 +269,7 @@ private:
   std::string identity = "cuBLASLt, not yet called";
   cublasLtHandle_t handle = nullptr;
   void *zero = nullptr;
-  cudaEvent_t begin = nullptr, end = nullptr;
+  CallTimer timer;
   std::map<Key, Plan> plans;
 };
 
