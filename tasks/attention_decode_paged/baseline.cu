@@ -9,14 +9,14 @@
 
 #include "d2k_attention_decode_paged.h"
 
-#include <cuda_bf16.h>
+#include "d2k/Baseline/MmaSync.cuh"
 
 #include <algorithm>
 #include <cstdio>
 
 namespace {
 
-using Bf16 = __nv_bfloat16;
+using namespace d2k::baseline;
 
 constexpr int kHead = D2K_ATTENTION_DECODE_PAGED_D;
 constexpr int kWarps = 4;
@@ -48,61 +48,6 @@ struct Problem {
 };
 
 //===----------------------------------------------------------------------===//
-// Instructions
-//===----------------------------------------------------------------------===//
-
-__device__ void copyAsync(uint32_t to, const void *from, bool isWanted) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
-               "l"(from), "r"(isWanted ? 16 : 0)
-               : "memory");
-}
-
-__device__ void commitCopies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-template <int kPending>
-__device__ void waitForCopies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
-
-__device__ void loadMatrices(uint32_t (&to)[4], uint32_t from) {
-  asm volatile(
-      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-      : "r"(from)
-      : "memory");
-}
-
-__device__ void loadTransposed(uint32_t (&to)[4], uint32_t from) {
-  asm volatile(
-      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-      : "r"(from)
-      : "memory");
-}
-
-__device__ void multiply(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0,
-                         uint32_t b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-               "{%0, %1, %2, %3};"
-               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-__device__ uint32_t pack(float low, float high) {
-  __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<uint32_t *>(&pair);
-}
-
-/// Where 16 bytes of a tile are: the chunks of a row are permuted, so that the
-/// eight rows that ldmatrix reads at once are in different banks.
-__device__ uint32_t getOffset(int row, int chunk) {
-  return uint32_t(row * kRowBytes + ((chunk ^ (row & 7)) << 4));
-}
-
-//===----------------------------------------------------------------------===//
 // A split of a sequence
 //===----------------------------------------------------------------------===//
 
@@ -115,16 +60,17 @@ struct WarpState {
 };
 
 /// Scores and products of one tile in shared memory. \p valid: its tokens.
-__device__ void processTile(WarpState &state, uint32_t keys, uint32_t values,
-                            int valid, float scale) {
+__device__ void processTile(WarpState &state, const SharedMatrix<kHead> &keys,
+                            const SharedMatrix<kHead> &values, int valid,
+                            float scale) {
   int lane = int(threadIdx.x) % 32;
-  int matrix = lane / 8, row = lane % 8;
+  uint32_t laneKeys = keys.getLaneB(0);
+  uint32_t laneValues = values.getLaneTransposedB(0);
   float scores[2][4] = {};
 #pragma unroll
   for (int step = 0; step < kHead / 16; ++step) {
     uint32_t b[4];
-    loadMatrices(b,
-                 keys + getOffset(row + matrix / 2 * 8, 2 * step + matrix % 2));
+    keys.loadB(b, laneKeys, 0, step);
     multiply(scores[0], state.query[step], b[0], b[1]);
     multiply(scores[1], state.query[step], b[2], b[3]);
   }
@@ -145,7 +91,7 @@ __device__ void processTile(WarpState &state, uint32_t keys, uint32_t values,
     best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, 2));
     best = fmaxf(best, state.largest[half]);
     // A tile has a token, so best is finite.
-    float factor = exp2f(state.largest[half] - best);
+    float factor = exp2Fast(state.largest[half] - best);
     state.largest[half] = best;
     state.sum[half] *= factor;
 #pragma unroll
@@ -159,17 +105,17 @@ __device__ void processTile(WarpState &state, uint32_t keys, uint32_t values,
   for (int tile = 0; tile < 2; ++tile)
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      scores[tile][i] = exp2f(scores[tile][i] - state.largest[i / 2]);
+      scores[tile][i] = exp2Fast(scores[tile][i] - state.largest[i / 2]);
       state.sum[i / 2] += scores[tile][i];
     }
-  uint32_t weights[4] = {
-      pack(scores[0][0], scores[0][1]), pack(scores[0][2], scores[0][3]),
-      pack(scores[1][0], scores[1][1]), pack(scores[1][2], scores[1][3])};
+  uint32_t weights[4] = {packBf16(scores[0][0], scores[0][1]),
+                         packBf16(scores[0][2], scores[0][3]),
+                         packBf16(scores[1][0], scores[1][1]),
+                         packBf16(scores[1][2], scores[1][3])};
 #pragma unroll
   for (int step = 0; step < kHead / 16; ++step) {
     uint32_t b[4];
-    loadTransposed(
-        b, values + getOffset(row + matrix % 2 * 8, 2 * step + matrix / 2));
+    values.loadTransposedB(b, laneValues, 0, step);
     multiply(state.output[2 * step], weights, b[0], b[1]);
     multiply(state.output[2 * step + 1], weights, b[2], b[3]);
   }
@@ -211,8 +157,12 @@ __global__ void __launch_bounds__(kThreads, 2) decodeSplit(Problem problem) {
   state.largest[0] = state.largest[1] = -INFINITY;
   state.sum[0] = state.sum[1] = 0;
 
-  uint32_t ring = uint32_t(__cvta_generic_to_shared(shared)) +
-                  uint32_t(warp * kStages * 2 * kTileBytes);
+  // Keys and values of the stage of a tile.
+  auto getTile = [&](int64_t tile, int isValue) {
+    int place = (warp * kStages + int(tile % kStages)) * 2 + isValue;
+    return SharedMatrix<kHead>{
+        reinterpret_cast<Bf16 *>(shared + place * kTileBytes)};
+  };
   constexpr int64_t kStride = int64_t(kWarps) * kTile;
   int64_t token = first + warp * kTile;
   int64_t tiles = token < last ? (last - token + kStride - 1) / kStride : 0;
@@ -227,13 +177,14 @@ __global__ void __launch_bounds__(kThreads, 2) decodeSplit(Problem problem) {
     nextPage = getPage(tile + 1);
     if (tile < tiles) {
       int64_t t = token + tile * kStride;
-      uint32_t to = ring + uint32_t(tile % kStages) * 2 * kTileBytes;
+      SharedMatrix<kHead> toKeys = getTile(tile, 0);
+      SharedMatrix<kHead> toValues = getTile(tile, 1);
       int64_t rowElements = problem.keyHeads * kHead;
       const Bf16 *keys =
           problem.cache +
           (page * 2 * problem.page + t % problem.page) * rowElements +
           head * kHead;
-      int64_t toValues = problem.page * rowElements;
+      int64_t valueOffset = problem.page * rowElements;
 #pragma unroll
       for (int i = 0; i < kTile / 2; ++i) {
         int row = 2 * i + lane / 16, chunk = lane % 16;
@@ -241,9 +192,8 @@ __global__ void __launch_bounds__(kThreads, 2) decodeSplit(Problem problem) {
         bool isWanted = t + row < last;
         const Bf16 *from =
             keys + (isWanted ? row : 0) * rowElements + chunk * 8;
-        copyAsync(to + getOffset(row, chunk), from, isWanted);
-        copyAsync(to + kTileBytes + getOffset(row, chunk), from + toValues,
-                  isWanted);
+        copyAsync(toKeys.at(row, chunk), from, isWanted);
+        copyAsync(toValues.at(row, chunk), from + valueOffset, isWanted);
       }
     }
     commitCopies();
@@ -252,17 +202,16 @@ __global__ void __launch_bounds__(kThreads, 2) decodeSplit(Problem problem) {
   for (int stage = 0; stage < kStages - 1; ++stage)
     issue(stage);
   for (int64_t tile = 0; tile < tiles; ++tile) {
-    waitForCopies<kStages - 2>();
+    waitForCopiesBut<kStages - 2>();
     // All lanes have waited for their copies, and are done with the tile whose
     // place is written next.
     __syncwarp();
     issue(tile + kStages - 1);
-    uint32_t from = ring + uint32_t(tile % kStages) * 2 * kTileBytes;
     int64_t left = last - (token + tile * kStride);
-    processTile(state, from, from + kTileBytes,
+    processTile(state, getTile(tile, 0), getTile(tile, 1),
                 left < kTile ? int(left) : kTile, problem.scale);
   }
-  waitForCopies<0>();
+  waitForCopies();
 
   // The warps join: what each has goes to where the tiles were.
   __syncthreads();
@@ -293,7 +242,7 @@ __global__ void __launch_bounds__(kThreads, 2) decodeSplit(Problem problem) {
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) {
       // 0 for a warp that had no tile.
-      float weight = exp2f(warpSums[w][row].x - largest);
+      float weight = exp2Fast(warpSums[w][row].x - largest);
       sum += weight * warpSums[w][row].y;
       column += weight * outputs[(w * kTile + row) * kHead + threadIdx.x];
     }
@@ -324,7 +273,7 @@ __global__ void __launch_bounds__(kThreads) joinSplits(Problem problem) {
   for (int split = 0; split < splits; ++split)
     largest = fmaxf(largest, sums[split].x);
   for (int split = 0; split < splits; ++split) {
-    float weight = exp2f(sums[split].x - largest);
+    float weight = exp2Fast(sums[split].x - largest);
     sum += weight * sums[split].y;
     column += weight * partial[split * kHead + threadIdx.x];
   }
