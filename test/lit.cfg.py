@@ -126,6 +126,28 @@ if os.path.exists(fake):
         config.available_features.add("bubblewrap")
     config.available_features.add("host-" + platform.machine())
 
+    # %host-nvcc compiles CUDA for the CPU, %host-tasks checks a task there.
+    host_variables = {
+        "D2K_HOST_CUDA_BUILD": config.d2k_binary_dir,
+        "D2K_HOST_CUDA_INCLUDE": config.cuda_include,
+        "D2K_FAKE_CUDA_MEMORY": memory,
+    }
+    setting = " ".join("%s=%s" % pair for pair in host_variables.items())
+    config.substitutions += [
+        (
+            "%host-nvcc",
+            "env %s %s/HostCuda/host-nvcc" % (setting, config.test_source_root),
+        ),
+        (
+            "%host-tasks",
+            "env %s %s/scripts/host-tasks --tools %s"
+            % (setting, config.d2k_source_dir, config.d2k_binary_dir),
+        ),
+    ]
+    # Fibers and the sanitizers do not know of each other.
+    if shutil.which("g++") and not config.llvm_use_sanitizer:
+        config.available_features.add("host-cuda")
+
 # %client-python has the packages of scripts/lib/requirements-clients.txt.
 environment = os.path.join(config.d2k_source_dir, ".venv")
 if os.path.exists(os.path.join(environment, "d2k-requirements-clients.txt")):

@@ -142,6 +142,9 @@ CUresult cuGetErrorName(CUresult error, const char **name) {
   case CUDA_ERROR_NOT_FOUND:
     *name = "CUDA_ERROR_NOT_FOUND";
     break;
+  case CUDA_ERROR_LAUNCH_FAILED:
+    *name = "CUDA_ERROR_LAUNCH_FAILED";
+    break;
   default:
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -170,6 +173,9 @@ CUresult cuGetErrorString(CUresult error, const char **text) {
     break;
   case CUDA_ERROR_NOT_FOUND:
     *text = "named symbol not found";
+    break;
+  case CUDA_ERROR_LAUNCH_FAILED:
+    *text = "unspecified launch failure";
     break;
   default:
     return CUDA_ERROR_INVALID_VALUE;

@@ -85,6 +85,87 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes,
                                  stream));
 }
 
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
+                       cudaMemcpyKind kind) {
+  return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+}
+
+cudaError_t cudaMemset(void *to, int value, size_t bytes) {
+  return cudaMemsetAsync(to, value, bytes, nullptr);
+}
+
+cudaError_t cudaMemcpy2DAsync(void *to, size_t toPitch, const void *from,
+                              size_t fromPitch, size_t width, size_t height,
+                              cudaMemcpyKind kind, cudaStream_t stream) {
+  cudaError_t error = cudaSuccess;
+  for (size_t row = 0; row < height && error == cudaSuccess; ++row)
+    error = cudaMemcpyAsync(static_cast<char *>(to) + row * toPitch,
+                            static_cast<const char *>(from) + row * fromPitch,
+                            width, kind, stream);
+  return error;
+}
+
+cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t) {
+  return cudaMalloc(pointer, bytes);
+}
+
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t) {
+  return cudaFree(pointer);
+}
+
+cudaError_t cudaSetDevice(int device) {
+  CUcontext context = nullptr;
+  CUresult error = cuDevicePrimaryCtxRetain(&context, device);
+  return convert(error ? error : cuCtxSetCurrent(context));
+}
+
+cudaError_t cudaGetDeviceCount(int *count) {
+  return convert(cuDeviceGetCount(count));
+}
+
+// Everything is done when a call returns: streams and events only have names.
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+  return convert(cuStreamCreate(stream, flags));
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream) {
+  return cudaStreamCreateWithFlags(stream, 0);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return convert(cuStreamDestroy(stream));
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned flags) {
+  return convert(cuStreamWaitEvent(stream, event, flags));
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+  return convert(cuEventCreate(event, flags));
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+  return cudaEventCreateWithFlags(event, 0);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return convert(cuEventDestroy(event));
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return convert(cuEventRecord(event, stream));
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return convert(cuEventSynchronize(event));
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start,
+                                 cudaEvent_t end) {
+  return convert(cuEventElapsedTime(milliseconds, start, end));
+}
+
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
   return convert(getState().sticky);
 }

@@ -6,7 +6,12 @@
 // and oracle share this process and trust each other; scripts/gpu-check builds
 // and runs it.
 //
-//   task-check TASK.json REFERENCE.so {pass|fail}:LIBRARY.so...
+//   task-check [--axes FILE] TASK.json REFERENCE.so {pass|fail}:LIBRARY.so...
+//
+// A file of axes is for where the workloads are too large (scripts/host-tasks):
+// {"workload": {"axis": value, ...}, ...}. The workloads in it are looked at,
+// with those axes in place of their own, and no others. A workspace has at most
+// 4 MiB then: filling 64 MiB before each call takes a CPU longer than the rest.
 //
 // Prints one line a check and `N passed, N failed` last. Event times of five
 // calls are printed to say what to expect, and are no measurements. Ranks of a
@@ -42,9 +47,10 @@ struct Library {
 
 class TaskCheck {
 public:
-  TaskCheck(const CudaDriver &driver, task::Task task, std::string reference)
-      : driver(driver), task(std::move(task)), reference(std::move(reference)) {
-  }
+  TaskCheck(const CudaDriver &driver, task::Task task, std::string reference,
+            uint64_t workspaceLimit)
+      : driver(driver), task(std::move(task)), reference(std::move(reference)),
+        workspaceLimit(workspaceLimit) {}
 
   int run(std::vector<Library> &libraries);
 
@@ -80,6 +86,7 @@ private:
   const CudaDriver &driver;
   task::Task task;
   std::string reference;
+  uint64_t workspaceLimit;
   std::chrono::steady_clock::time_point lapStart;
   AxisValues machine;
   std::vector<CUcontext> contexts;
@@ -322,7 +329,7 @@ Result<void> TaskCheck::checkWorkload(const task::Workload &workload,
   Result<int64_t> workspace = task.getWorkspaceBytes(workload, machine);
   if (!workspace)
     return forwardFailure(std::move(workspace));
-  config.workspaceBytes = uint64_t(*workspace);
+  config.workspaceBytes = std::min(uint64_t(*workspace), workspaceLimit);
   config.referenceLibrary = reference;
   Result<std::unique_ptr<OracleWorkload>> oracle =
       OracleWorkload::create(driver, config);
@@ -356,11 +363,64 @@ int TaskCheck::run(std::vector<Library> &libraries) {
   return failedCount != 0;
 }
 
+/// Replaces axes of workloads, and leaves out the workloads that the file does
+/// not name.
+static Result<void> replaceAxes(task::Task &task, const std::string &path) {
+  Result<json::Document> document = json::Document::read(path);
+  if (!document)
+    return forwardFailure(std::move(document));
+  Result<std::vector<std::pair<std::string, json::Cursor>>> entries =
+      document->getRoot().asObject();
+  if (!entries)
+    return forwardFailure(std::move(entries));
+  auto refuse = [&](const std::string &what) {
+    return fail(FailureKind::Input, path + ": " + what);
+  };
+  std::vector<task::Workload> workloads, heldOut;
+  for (const auto &[id, cursor] : *entries) {
+    const task::Workload *found = task.findWorkload(id);
+    if (!found)
+      return refuse("the task has no workload " + id);
+    task::Workload workload = *found;
+    Result<std::vector<std::pair<std::string, json::Cursor>>> axes =
+        cursor.asObject();
+    if (!axes)
+      return forwardFailure(std::move(axes));
+    for (const auto &[name, value] : *axes) {
+      Result<int64_t> size = value.asInteger();
+      if (!size)
+        return forwardFailure(std::move(size));
+      if (!workload.axes.count(name))
+        return refuse("workload " + id + " has no axis " + name);
+      workload.axes[name] = *size;
+    }
+    for (const Expression &constraint : task.constraints) {
+      Result<int64_t> holds = constraint.evaluate(task.getAxisValues(workload));
+      if (!holds)
+        return forwardFailure(std::move(holds));
+      if (!*holds)
+        return refuse("the axes of " + id + " break the constraint " +
+                      constraint.getText());
+    }
+    (workload.isHeldOut ? heldOut : workloads).push_back(std::move(workload));
+  }
+  task.workloads = std::move(workloads);
+  task.heldOut = std::move(heldOut);
+  return {};
+}
+
 int main(int argc, char **argv) {
+  const char *program = argv[0], *axesFile = nullptr;
+  if (argc > 2 && std::strcmp(argv[1], "--axes") == 0) {
+    axesFile = argv[2];
+    argv += 2;
+    argc -= 2;
+  }
   if (argc < 4) {
     std::fprintf(stderr,
-                 "usage: %s TASK.json REFERENCE.so {pass|fail}:LIBRARY.so...\n",
-                 argv[0]);
+                 "usage: %s [--axes FILE] TASK.json REFERENCE.so "
+                 "{pass|fail}:LIBRARY.so...\n",
+                 program);
     return getExitCode(FailureKind::Usage);
   }
   Result<const CudaDriver *> driver = CudaDriver::load();
@@ -372,6 +432,12 @@ int main(int argc, char **argv) {
   if (!task) {
     std::fprintf(stderr, "error: %s\n", task.error().message.c_str());
     return getExitCode(task.error().kind);
+  }
+  if (axesFile) {
+    if (Result<void> done = replaceAxes(*task, axesFile); !done) {
+      std::fprintf(stderr, "error: %s\n", done.error().message.c_str());
+      return getExitCode(done.error().kind);
+    }
   }
   std::vector<Library> libraries;
   for (int i = 3; i < argc; ++i) {
@@ -388,5 +454,7 @@ int main(int argc, char **argv) {
     }
     libraries.push_back(std::move(library));
   }
-  return TaskCheck(**driver, std::move(*task), argv[2]).run(libraries);
+  uint64_t workspaceLimit = axesFile ? uint64_t(4) << 20 : UINT64_MAX;
+  return TaskCheck(**driver, std::move(*task), argv[2], workspaceLimit)
+      .run(libraries);
 }
