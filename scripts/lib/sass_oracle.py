@@ -16,6 +16,9 @@
 #     registers, so that it gets a copy of the file that says 254;
 #   - the fourth component that a texture gives, from sm_100 on;
 #   - some code that nothing reaches;
+#   - the uniform registers of an LDGSTS that has two operands of them, which its
+#     text names;
+#   - a branch guarded by `@!PT`, which is never taken: it draws its edge;
 #   - padding: a branch to itself that nothing reaches, and NOPs, at the end of
 #     a section.
 #
@@ -34,8 +37,11 @@ INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 MNEMONIC = re.compile(r"(?:@!?U?P\w+\s+)?([A-Z0-9_]+)")
 NOT_COMPARED = {"CALL", "P2R", "R2P", "UP2UR", "UR2UP"}
 FIRST_UNTRACKED = 63
+INSTRUCTION_BYTES = 16
 # EIATTR_REGCOUNT of .nv.info: the function's symbol and 255 registers.
 ALL_REGISTERS = re.compile(rb"(\x04\x2f\x08\0....)\xff\0\0\0", re.DOTALL)
+# LDGSTS [R9+UR0+0x4000], desc[UR1][R94.64]
+TWO_UNIFORM = re.compile(r"LDGSTS\S* \[R\w+\+UR.*desc\[UR")
 # From sm_100 on nvdisasm leaves out the fourth component of these.
 TEXTURES = {"TEX", "TLD", "TLD4", "TXD"}
 
@@ -198,6 +204,9 @@ def compareRegisters(theirs, ours):
             if missing := their - our:
                 words.append("%s %s, too" % (what, " ".join(sorted(missing))))
             surplus = our - their
+            if TWO_UNIFORM.search(text):
+                surplus = {name for name in surplus
+                           if not name.startswith("UR")}
             if mnemonic in TEXTURES and what == "writes" and \
                     len(surplus) == 1 and len(our) >= 4:
                 surplus = set()
@@ -253,6 +262,18 @@ def readBlocks(text):
     return places
 
 
+def removeNeverTaken(graph, registers):
+    """Takes the edges of branches that are never taken out of nvdisasm's
+    graph: `@!PT BRA` goes on behind itself only."""
+    for function, spans in graph.items():
+        firsts = {first for first, _ in spans}
+        for (_, last), targets in spans.items():
+            text = registers.get((function, last), ("",))[0]
+            behind = last + INSTRUCTION_BYTES
+            if text.startswith(("@!PT BRA", "@!UPT BRA")) and behind in firsts:
+                targets.intersection_update({behind})
+
+
 def compareBlocks(theirs, ours):
     """Number of blocks, and the differences in words."""
     compared, differences = 0, []
@@ -280,6 +301,7 @@ def compare(translate, nvdisasm, cubin):
     theirs = readLifeRanges(printLifeRanges(nvdisasm, cubin))
     graph = readGraph(run([nvdisasm, "-bbcfg", "-poff", cubin]), set(blocks))
     removeUnreached(theirs, graph, ours, blocks)
+    removeNeverTaken(graph, ours)
     instructions, differences = compareRegisters(theirs, ours)
     number, more = compareBlocks(graph, blocks)
     return instructions, number, differences + more

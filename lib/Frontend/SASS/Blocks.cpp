@@ -23,15 +23,29 @@ static std::optional<uint32_t> getOffset(const Operand *target) {
   return uint32_t(target->integer);
 }
 
-/// Whether \p instruction is a call in form only: CALL.NOINC stores no return
-/// address, and where it goes to is no subroutine. ptxas writes branches out of
-/// loops so.
-static bool isJump(const Function &function, const Instruction &instruction) {
+/// The part of the section that \p offset is in: 0 for the function itself, an
+/// odd number for a subroutine, an even one for what is behind a subroutine and
+/// has no symbol: ptxas clones subroutines and names the original only.
+static size_t getPart(const Function &function, uint32_t offset) {
+  auto next = std::upper_bound(
+      function.subroutines.begin(), function.subroutines.end(), offset,
+      [](uint32_t wanted, const Subroutine &subroutine) {
+        return wanted < subroutine.offset;
+      });
+  if (next == function.subroutines.begin())
+    return 0;
+  size_t number = size_t(next - function.subroutines.begin());
+  const Subroutine &last = *std::prev(next);
+  return 2 * number - (offset - last.offset < last.length ? 1 : 0);
+}
+
+bool Function::isJump(const Instruction &instruction) const {
   std::optional<uint32_t> offset = getOffset(instruction.getTarget());
   return instruction.getClass() == OpcodeClass::Call &&
          instruction.has("NOINC") && instruction.operands.size() == 1 &&
-         offset && *offset != 0 && !startsSubroutine(function, *offset) &&
-         function.findInstruction(*offset).has_value();
+         offset && *offset != 0 && !startsSubroutine(*this, *offset) &&
+         getPart(*this, *offset) == getPart(*this, instruction.offset) &&
+         findInstruction(*offset).has_value();
 }
 
 /// Whether control may go on behind \p instruction.
@@ -39,7 +53,7 @@ static bool fallsThrough(const Function &function,
                          const Instruction &instruction) {
   switch (instruction.getClass()) {
   case OpcodeClass::Call:
-    return instruction.guard || !isJump(function, instruction);
+    return instruction.guard || !function.isJump(instruction);
   case OpcodeClass::Branch:
     // Besides the guard a branch may have conditions of its own: `BRA.U !UP0`,
     // `BRA.DIV UR4`.
@@ -113,8 +127,16 @@ void d2k::sass::buildBlocks(Module &module, Function &function) {
     // Whatever names a place (BRA, BSSY, LEPC, WARPSYNC) begins a block there.
     bool leaves =
         opcodeClass == OpcodeClass::Return ||
-        (opcodeClass == OpcodeClass::Call && !isJump(function, instruction));
+        (opcodeClass == OpcodeClass::Call && !function.isJump(instruction));
     std::optional<uint32_t> place = getOffset(target);
+    // A call of what has no symbol begins a block of its own.
+    if (target && leaves && opcodeClass == OpcodeClass::Call && place)
+      mark(*place);
+    // `MOV R20, 32@lo((kernel + .L_x_15@srel))`: a return address.
+    for (const Operand &operand : instruction.operands)
+      if (operand.kind == OperandKind::Symbol && operand.name == function.name)
+        if (std::optional<uint32_t> own = getOffset(&operand))
+          mark(*own);
     if (target && !leaves && (!place || !mark(*place)))
       module.remarks.push_back(
           {function.name, instruction.offset,
@@ -152,7 +174,7 @@ void d2k::sass::buildBlocks(Module &module, Function &function) {
         add(function.getBlockOf(*index), kind);
     };
     const Instruction &last = instructions[block.last - 1];
-    if (last.getClass() == OpcodeClass::Branch || isJump(function, last)) {
+    if (last.getClass() == OpcodeClass::Branch || function.isJump(last)) {
       std::optional<uint32_t> place = getOffset(last.getTarget());
       if (place && !last.neverExecutes())
         addOffset(*place, EdgeKind::Branch);

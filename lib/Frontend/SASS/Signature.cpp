@@ -84,8 +84,11 @@ static bool fits(char role, const Operand &operand) {
     return isValueRegister(operand) || kind == OperandKind::Integer ||
            kind == OperandKind::Float || kind == OperandKind::Constant ||
            kind == OperandKind::Symbol;
-  case 'p':
   case 'q':
+    if (isValueRegister(operand) && operand.hasSuffix("SIGN"))
+      return true;
+    [[fallthrough]];
+  case 'p':
   case 'y':
     return (kind == OperandKind::Register && operand.reg.isPredicate()) ||
            kind == OperandKind::PredicateSet;

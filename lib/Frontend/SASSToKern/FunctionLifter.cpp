@@ -144,7 +144,7 @@ void FunctionLifter::findBlocks() {
     const sass::Block &from = function.blocks[index];
     SmallVector<uint32_t, 2> taken;
     uint32_t next = ~0u;
-    for (const sass::Edge &edge : module.getEdges(function, index)) {
+    for (const sass::Edge &edge : function.blocks[index].successors) {
       if (edge.kind == sass::EdgeKind::FallThrough)
         next = numbers[edge.target];
       else

@@ -100,24 +100,41 @@ static bool liftLop3(FunctionLifter &lifter, const Instruction &instruction) {
   return true;
 }
 
+/// A predicate, or whether a register is negative: `R4.SIGN`.
+static Value getCondition(FunctionLifter &lifter, const Operand &operand) {
+  if (operand.reg.isPredicate())
+    return lifter.predicate(operand);
+  Value isNegative =
+      lifter.compare(kern::Compare::Lt, ElementType::S32,
+                     lifter.read(operand.reg), lifter.constant32(0));
+  return operand.inverted ? lifter.negate(isNegative) : isNegative;
+}
+
 /// PLOP3: two functions of the same three predicates.
 static bool liftPlop3(FunctionLifter &lifter, const Instruction &instruction) {
   Parts parts(instruction);
-  if (parts.predicates.size() != 3 || parts.values.empty() ||
-      parts.writtenPredicates.empty() || !hasOnly(instruction, {"LUT"}))
+  SmallVector<const Operand *, 2> tables;
+  SmallVector<const Operand *, 3> conditions;
+  for (const Operand *operand : parts.read)
+    (operand->kind == OperandKind::Integer ? tables.push_back(operand)
+                                           : conditions.push_back(operand));
+  if (conditions.size() != 3 || tables.empty() ||
+      parts.writtenPredicates.empty() || !hasOnly(instruction, {"LUT"}) ||
+      !llvm::all_of(conditions, [](const Operand *operand) {
+        return operand->isRegister() && !operand->negated;
+      }))
     return false;
+  Value inputs[3];
+  for (unsigned k = 0; k < 3; ++k)
+    inputs[k] = getCondition(lifter, *conditions[k]);
   SmallVector<Value, 2> outcomes;
   for (auto [i, operand] : llvm::enumerate(parts.writtenPredicates)) {
-    if (i >= parts.values.size() ||
-        parts.values[i]->kind != OperandKind::Integer)
+    if (i >= tables.size())
       return operand->reg.isConstant();
-    Value inputs[3];
-    for (unsigned k = 0; k < 3; ++k)
-      inputs[k] = lifter.predicate(*parts.predicates[k]);
     outcomes.push_back(
         operand->reg.isConstant()
             ? Value()
-            : makeLogic(lifter, static_cast<uint8_t>(parts.values[i]->integer),
+            : makeLogic(lifter, static_cast<uint8_t>(tables[i]->integer),
                         inputs, ElementType::Pred, lifter.module.i1));
   }
   // Both functions read the old predicates.

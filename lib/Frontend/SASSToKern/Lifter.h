@@ -117,16 +117,11 @@ public:
   LiftFn find(Opcode opcode);
   mlir::Location locate(const sass::Function &function, uint32_t offset);
 
-  /// Whether the instruction calls. CALL.REL.NOINC leaves the return address to
-  /// the code before it, and ptxas also jumps with it: to code that never
-  /// returns.
+  /// Whether the instruction calls, and is no jump (Function::isJump).
   bool isCall(const Instruction &instruction) const {
     return instruction.getClass() == sass::OpcodeClass::Call &&
            !jumps.contains(&instruction);
   }
-  /// Where control may go behind a block, jumps by calls included.
-  llvm::SmallVector<sass::Edge, 2> getEdges(const sass::Function &function,
-                                            uint32_t block) const;
   /// The routine that a call reaches; null when the callee is not in the
   /// module or not known.
   const Routine *getCallee(const sass::Function &caller,
@@ -175,8 +170,8 @@ private:
   /// By function and entry block.
   llvm::DenseMap<std::pair<const sass::Function *, uint32_t>, Routine *>
       routineAt;
-  /// Calls that are jumps, with the block that they go to.
-  llvm::DenseMap<const Instruction *, uint32_t> jumps;
+  /// Calls that are jumps.
+  llvm::DenseSet<const Instruction *> jumps;
   llvm::DenseMap<const sass::Mnemonic *, mlir::StringAttr> spellings;
   llvm::DenseMap<const sass::Function *, mlir::FlatSymbolRefAttr> windows,
       reserved, frames;

@@ -119,26 +119,6 @@ static std::optional<uint32_t> findBlock(const sass::Function &function,
   return block;
 }
 
-SmallVector<sass::Edge, 2>
-ModuleLifter::getEdges(const sass::Function &function, uint32_t block) const {
-  const sass::Block &from = function.blocks[block];
-  SmallVector<sass::Edge, 2> edges(from.successors.begin(),
-                                   from.successors.end());
-  if (from.first == from.last)
-    return edges;
-  const Instruction &last = function.instructions[from.last - 1];
-  auto jump = jumps.find(&last);
-  if (jump == jumps.end())
-    return edges;
-  if (!last.guard)
-    edges.clear();
-  llvm::erase_if(edges, [&](const sass::Edge &edge) {
-    return edge.target == jump->second;
-  });
-  edges.insert(edges.begin(), {jump->second, sass::EdgeKind::Branch});
-  return edges;
-}
-
 std::vector<uint32_t>
 ModuleLifter::findReachable(const sass::Function &function,
                             uint32_t entry) const {
@@ -149,7 +129,7 @@ ModuleLifter::findReachable(const sass::Function &function,
     uint32_t block = work.back();
     work.pop_back();
     reached.push_back(block);
-    for (const sass::Edge &edge : getEdges(function, block))
+    for (const sass::Edge &edge : function.blocks[block].successors)
       if (!seen[edge.target]) {
         seen[edge.target] = true;
         work.push_back(edge.target);
@@ -160,28 +140,9 @@ ModuleLifter::findReachable(const sass::Function &function,
 }
 
 void ModuleLifter::findJumps(const sass::Function &function) {
-  for (const Instruction &instruction : function.instructions) {
-    if (instruction.getClass() != OpcodeClass::Call)
-      continue;
-    const Operand *target = instruction.getTarget();
-    if (!target || (!target->name.empty() && target->name != function.name))
-      continue;
-    std::optional<uint32_t> block = findBlock(function, target->integer);
-    if (!block || llvm::any_of(function.subroutines,
-                               [&](const sass::Subroutine &subroutine) {
-                                 return subroutine.offset == target->integer;
-                               }))
-      continue;
-    bool returns =
-        llvm::any_of(findReachable(function, *block), [&](uint32_t reached) {
-          const sass::Block &from = function.blocks[reached];
-          return from.first != from.last &&
-                 function.instructions[from.last - 1].getClass() ==
-                     OpcodeClass::Return;
-        });
-    if (!returns)
-      jumps[&instruction] = *block;
-  }
+  for (const Instruction &instruction : function.instructions)
+    if (function.isJump(instruction))
+      jumps.insert(&instruction);
 }
 
 void ModuleLifter::findRoutines() {
@@ -315,7 +276,7 @@ bool ModuleLifter::summarize(Routine &routine) {
     for (uint32_t index : llvm::reverse(routine.blocks)) {
       Summary &summary = summaries[index];
       RegisterSet live;
-      for (const sass::Edge &edge : getEdges(function, index))
+      for (const sass::Edge &edge : function.blocks[index].successors)
         live.unite(summaries[edge.target].liveIn);
       live.subtract(summary.defs);
       live.unite(summary.uses);

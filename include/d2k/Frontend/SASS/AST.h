@@ -344,8 +344,8 @@ RegisterSet getWrites(const Instruction &instruction);
 
 /// Why control may go from one block to another. Calls are no edges: what calls
 /// goes on behind the call, as nvdisasm draws it, and a block that ends in a
-/// return has no successor. But a CALL.NOINC of a place that is no subroutine
-/// is a branch, because it stores no return address.
+/// return has no successor. But a call that is a jump (Function::isJump) is a
+/// branch.
 enum class EdgeKind : uint8_t {
   /// The next block in the text.
   FallThrough,

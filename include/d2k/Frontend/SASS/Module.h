@@ -132,6 +132,11 @@ struct Function {
   std::optional<uint32_t> findInstruction(uint32_t offset) const;
   /// Index of the block that holds instruction \p index.
   uint32_t getBlockOf(uint32_t index) const;
+  /// Whether \p instruction of this function is a call in form only:
+  /// CALL.NOINC stores no return address, and where it goes to is in the same
+  /// part of the section, that is in the function or subroutine that the
+  /// instruction is in. ptxas writes branches out of loops so.
+  bool isJump(const Instruction &instruction) const;
 };
 
 /// Something that was met while reading and is no error: unknown opcodes and
