@@ -177,6 +177,7 @@ LaneForm LaneForms::multiply(const LaneForm &a, int64_t factor) {
     result.terms.push_back({symbol, product});
   }
   result.rest = scaled(a.rest);
+  foldRings(result);
   return back.terms.empty() ? result : add(result, back);
 }
 
@@ -720,6 +721,15 @@ LaneForm LaneForms::bitwise(llvm::ArrayRef<const LaneForm *> in, uint8_t table,
       return function(kCodeAligned, in, op, {}, alignment);
     if (mask > 0 && (mask & (mask + 1)) == 0 && mask < (int64_t(1) << 32))
       return divide(s, mask + 1, true, op);
+    // Bits from the middle, such as i << 14 & 16384: a remainder, shifted.
+    unsigned low = llvm::countr_zero(uint64_t(mask));
+    if (mask > 0 && low != 0 && llvm::isShiftedMask_64(uint64_t(mask)) &&
+        mask < (int64_t(1) << 32)) {
+      LaneForm from = shiftRight(s, low, /*isSigned=*/false, width, op);
+      LaneForm left = ofNumber(mask >> low);
+      const LaneForm *both[] = {&from, &left};
+      return multiply(bitwise(both, table, width, op), int64_t(1) << low);
+    }
   }
   Range result;
   uint64_t alignment = 1;

@@ -31,7 +31,8 @@ void LaneForms::foldRings(LaneForm &form) {
                               [&](const auto &term) {
                                 return sourceOf(term) == source;
                               });
-    if (!again)
+    // Slots count upwards: the next of two slots is 1 - ring.
+    if (!again && (source == kNone || form.terms[i].second.getSame() > 0))
       continue;
     llvm::SmallVector<int64_t, 8> sums(symbols[source].values.size(), 0);
     LaneForm rest = form;
@@ -113,7 +114,7 @@ LaneForm LaneForms::ofTable(SymbolId source,
   if (llvm::all_equal(outcomes))
     return ofNumber(outcomes[0]);
   int64_t slope = (outcomes[1] - outcomes[0]) / (at[1] - at[0]);
-  bool linear = true;
+  bool linear = slope > 0;
   for (size_t i = 0; i < at.size(); ++i)
     linear &= outcomes[i] == outcomes[0] + slope * (at[i] - at[0]);
   if (linear)

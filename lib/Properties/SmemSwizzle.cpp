@@ -8,6 +8,7 @@
 // before. So it does not matter how the permutation is written, and one by a
 // constant is none.
 
+#include "Engine/AsyncAnalyses.h"
 #include "Engine/StagedTiles.h"
 
 #include "d2k/Analysis/LaneAddresses.h"
@@ -21,11 +22,19 @@ using namespace d2k::properties;
 
 namespace {
 /// Bits [unit, unit + bits) of an address are permuted by the `bits` bits that
-/// lie `shift` above them: by exclusive-or, or by a sum modulo 2^bits.
+/// lie `shift` above them: by exclusive-or, or by a sum modulo 2^bits. With a
+/// row stride that is no power of two, the bits are those of the row's number,
+/// from `shift` on.
 struct Permutation {
   unsigned bits = 0, unit = 4, shift = 3;
   bool rotates = false;
+  int64_t stride = 0;
   int64_t undo(int64_t at) const {
+    if (stride != 0) {
+      int64_t row = at / stride;
+      int64_t low = (row >> shift) & ((int64_t(1) << bits) - 1);
+      return row * stride + ((at - row * stride) ^ (low << unit));
+    }
     int64_t mask = ((int64_t(1) << bits) - 1) << unit;
     int64_t row = at >> shift & mask;
     if (!rotates)
@@ -127,6 +136,36 @@ static const std::vector<Permutation> &getCandidates() {
   return list;
 }
 
+/// Permutations of rows whose stride is no power of two; the strides are those
+/// between groups of lanes that write a row.
+static std::vector<Permutation>
+getStridedCandidates(llvm::ArrayRef<WarpTouches> written) {
+  std::vector<Permutation> all;
+  llvm::SmallVector<int64_t, 4> strides;
+  for (unsigned lanes : {2u, 4u, 8u, 16u}) {
+    auto lowest = [&](unsigned first) -> std::optional<int64_t> {
+      std::optional<int64_t> low;
+      for (unsigned l = first; l < first + lanes; ++l) {
+        const std::optional<int64_t> &at = written.front().spans.start[l];
+        if (!at)
+          return std::nullopt;
+        low = std::min(low.value_or(*at), *at);
+      }
+      return low;
+    };
+    std::optional<int64_t> a = lowest(0), b = lowest(lanes);
+    if (!a || !b || *b <= *a || llvm::isPowerOf2_64(uint64_t(*b - *a)) ||
+        llvm::is_contained(strides, *b - *a))
+      continue;
+    strides.push_back(*b - *a);
+    for (unsigned bits = 1; bits <= 3; ++bits)
+      for (unsigned unit = 2; unit <= 4; ++unit)
+        for (unsigned shift = 0; shift <= 2; ++shift)
+          all.push_back({bits, unit, shift, false, *b - *a});
+  }
+  return all;
+}
+
 static void report(Detector &detector, const StagedTile &tile,
                    llvm::StringRef kind, unsigned bits, uint32_t writer,
                    uint32_t reader) {
@@ -184,6 +223,35 @@ static void detectTensorMap(Detector &detector, const StagedTile &tile) {
   }
 }
 
+/// Reads that are permuted by exclusive-or from rows that were written in
+/// order.
+static void reportReadsAlone(
+    Detector &detector, uint32_t writer,
+    llvm::ArrayRef<std::pair<uint32_t, std::vector<WarpTouches>>> readers) {
+  llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
+  for (const auto &[reader, warps] : readers) {
+    if (isSum(warps, {}))
+      continue;
+    bool permuted =
+        llvm::any_of(getCandidates(), [&](const Permutation &candidate) {
+          return !candidate.rotates && isSum(warps, candidate);
+        });
+    if (!permuted)
+      continue;
+    OpId where = accesses[reader].op;
+    detector.add(Judgement::nearMiss(
+                     withChange("reads at places that are permuted by bits of "
+                                "the row, and " +
+                                    detector.describe(accesses[writer].op) +
+                                    " fills the rows in order: the read side "
+                                    "alone is permuted",
+                                "write with the same permutation"),
+                     {accesses[writer].op}),
+                 where);
+    return;
+  }
+}
+
 /// A tile that threads fill.
 static void detectByThreads(Detector &detector, const StagedTile &tile) {
   llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
@@ -214,15 +282,21 @@ static void detectByThreads(Detector &detector, const StagedTile &tile) {
   std::vector<WarpTouches> written;
   for (const auto &[writer, warps] : writers)
     llvm::append_range(written, warps);
-  if (isSum(written, {}))
+  if (isSum(written, {})) {
+    reportReadsAlone(detector, writers[0].first, readers);
     return;
+  }
   uint32_t missedReader = kNone;
-  for (const Permutation &candidate : getCandidates()) {
+  bool permuted = false;
+  std::vector<Permutation> candidates = getCandidates();
+  llvm::append_range(candidates, getStridedCandidates(written));
+  for (const Permutation &candidate : candidates) {
     if (!isSum(written, candidate))
       continue;
+    permuted = true;
     if (descriptorReader != kNone && !candidate.rotates &&
-        candidate.bits == descriptorBits && candidate.unit == 4 &&
-        candidate.shift == 3) {
+        candidate.stride == 0 && candidate.bits == descriptorBits &&
+        candidate.unit == 4 && candidate.shift == 3) {
       report(detector, tile, "xor", candidate.bits, writers[0].first,
              descriptorReader);
       return;
@@ -255,7 +329,32 @@ static void detectByThreads(Detector &detector, const StagedTile &tile) {
                                          "conflicts for it",
                                      {user}),
                  where);
+    return;
   }
+  if (!permuted || readers.empty())
+    return;
+  llvm::SmallVector<OpId, 4> users;
+  for (const auto &[reader, warps] : readers)
+    users.push_back(accesses[reader].op);
+  // Another permutation, or one that cannot be followed, may belong to it.
+  bool plain = readers.size() == tile.readers.size() &&
+               llvm::all_of(readers, [](const auto &reader) {
+                 return isSum(reader.second, {});
+               });
+  detector.add(
+      plain ? Judgement::nearMiss(
+                  withChange("permutes places by bits of the row, and " +
+                                 detector.describe(users) +
+                                 " reads the rows in order: the write side "
+                                 "alone is permuted",
+                             "read with the same permutation, from the row "
+                             "that is kept there"),
+                  users)
+            : Judgement::undecided(
+                  "permutes places by bits of the row, and whether " +
+                      detector.describe(users) + " takes it back is not known",
+                  "the same exclusive-or on both sides", users),
+      where);
 }
 
 static void detect(Detector &detector) {

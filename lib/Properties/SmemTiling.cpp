@@ -3,6 +3,7 @@
 // smem_tiling: global data is staged in shared memory and used there by many
 // threads.
 
+#include "Engine/AsyncAnalyses.h"
 #include "Engine/StagedTiles.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -30,6 +31,18 @@ static Judgement judge(Detector &detector, const StagedTile &tile) {
                                              : Judgement::proved();
       })
       .then([&]() -> Judgement {
+        if (!tile.racing.empty()) {
+          llvm::SmallVector<OpId, 4> early;
+          for (uint32_t r : tile.racing)
+            early.push_back(accesses[r].op);
+          return Judgement::nearMiss(
+              withChange("stages data that " + detector.describe(early) +
+                             " reads with no barrier behind the writes of "
+                             "other warps",
+                         "put __syncthreads() between the writes and the "
+                         "reads"),
+              early);
+        }
         if (!tile.ordered)
           return Judgement::undecided(
               "stages data that " + places +

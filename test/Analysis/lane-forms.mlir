@@ -111,6 +111,16 @@ kern.func entry visible @rings(%pn: i64 {kern.name = "n", kern.size = 4 : i64}) 
   kern.store "st.shared.u32" shared u32 [%d : i32], %c0 : i32
   // expected-remark-re @+1 {{at {{.*}}1024*ring{{[0-9]+}}{{.*}} in 0 1{{$}}}}
   kern.store "st.shared.u32" shared u32 [%p : i32], %c0 : i32
+  // i * 1024 & 1024 is 1024 * (i % 2), and the other of two slots counts
+  // upwards, too.
+  %i1024 = kern.arith "mul.lo.u32" mul_lo u32 (%i, %c1024) : (i32, i32) -> i32
+  %bit = kern.arith "and.b32" and b32 (%i1024, %c1024) : (i32, i32) -> i32
+  %e = kern.arith "add.u32" add u32 (%bit, %s) : (i32, i32) -> i32
+  // expected-remark-re @+1 {{at {{.*}}1024*ring{{[0-9]+}}{{.*}} in 0 1{{$}}}}
+  kern.store "st.shared.u32" shared u32 [%e : i32], %c0 : i32
+  %f = kern.arith "sub.u32" sub u32 (%other, %bit) : (i32, i32) -> i32
+  // expected-remark-re @+1 {{at {{.*}} + 1024*ring{{[0-9]+}}, ring{{[0-9]+}} in 0 1{{$}}}}
+  kern.store "st.shared.u32" shared u32 [%f : i32], %c0 : i32
   %sel1 = kern.arith "add.u32" add u32 (%sel, %c1) : (i32, i32) -> i32
   %wrap = kern.compare "setp.eq.u32" eq u32 (%sel1, %c3) : (i32, i32) -> i1
   %selN = kern.select "selp.u32" b32 %wrap : i1, %c0, %sel1 : i32, i32 -> i32

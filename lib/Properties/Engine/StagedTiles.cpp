@@ -2,6 +2,8 @@
 
 #include "Engine/StagedTiles.h"
 
+#include "Engine/TileOrder.h"
+
 #include "d2k/Analysis/LaneAddresses.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -184,32 +186,8 @@ static std::optional<double> getTripsInside(Detector &detector, OpId op,
   return trips;
 }
 
-/// Whether a barrier or a wait can come after `from` and before `to`.
-static bool isOrdered(Detector &detector, OpId from, OpId to) {
-  const KernelIndex &index = detector.getIndex();
-  const Dominance &dominance = detector.getKernel().getDominance();
-  BlockId a = index.getBlockOf(from), b = index.getBlockOf(to);
-  for (OpId op = 0; op < index.getNumOps(); ++op) {
-    mlir::Operation *operation = index.getOp(op);
-    auto barrier = llvm::dyn_cast<kern::BarrierOpInterface>(operation);
-    bool waits =
-        (barrier && barrier.waits()) || llvm::isa<kern::AsyncWaitOp>(operation);
-    if (!waits || !detector.getConstants().mayRun(op))
-      continue;
-    BlockId block = index.getBlockOf(op);
-    bool after = (block == a && op > from) || dominance.reaches(a, block);
-    bool before = (block == b && op < to) || dominance.reaches(block, b);
-    if (after && before)
-      return true;
-    // Roles that never run after one another meet at mbarriers.
-    if (barrier && barrier.getExtent() == kern::BarrierExtent::MBarrier &&
-        before)
-      return true;
-  }
-  return false;
-}
-
-static void measure(Detector &detector, StagedTile &tile) {
+static void measure(Detector &detector, const TileOrder &order,
+                    StagedTile &tile) {
   const KernelIndex &index = detector.getIndex();
   KernelContext &kernel = detector.getKernel();
   const LoopNest &loops = kernel.getLoops();
@@ -232,6 +210,12 @@ static void measure(Detector &detector, StagedTile &tile) {
   };
   while (loop != kNone && !holdsAll(loop))
     loop = loops.getLoop(loop).parent;
+
+  if (!tile.byBulkCopy)
+    for (uint32_t r : tile.readers)
+      if (llvm::any_of(tile.writers,
+                       [&](uint32_t w) { return order.races(w, r); }))
+        tile.racing.push_back(r);
 
   // Who wrote each byte.
   llvm::DenseMap<int64_t, unsigned> writerOf;
@@ -298,7 +282,7 @@ static void measure(Detector &detector, StagedTile &tile) {
     tile.reuse = read / written;
   tile.ordered = llvm::any_of(tile.writers, [&](uint32_t w) {
     return llvm::any_of(tile.readers, [&](uint32_t r) {
-      return isOrdered(detector, accesses[w].op, accesses[r].op);
+      return order.canBeOrdered(accesses[w].op, accesses[r].op);
     });
   });
 }
@@ -309,6 +293,7 @@ std::vector<StagedTile> properties::findStagedTiles(Detector &detector) {
   const Provenance &provenance = detector.getProvenance();
   llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
   std::vector<StagedTile> tiles;
+  TileOrder order(detector);
   for (SharedObjectId id = 0; id < objects.getObjects().size(); ++id) {
     const SharedObject &object = objects.getObject(id);
     if (object.barrier || object.space != kern::Space::Shared)
@@ -348,7 +333,7 @@ std::vector<StagedTile> properties::findStagedTiles(Detector &detector) {
     }
     if (tile.writers.empty() || tile.readers.empty())
       continue;
-    measure(detector, tile);
+    measure(detector, order, tile);
     tiles.push_back(std::move(tile));
   }
   return tiles;

@@ -30,6 +30,9 @@ struct StagedTile {
   Tristate shared = Tristate::Unknown;
   /// A barrier or a wait stands between writes and reads.
   bool ordered = false;
+  /// Readers that threads of other warps may overtake: no barrier stands
+  /// between their writes and these.
+  llvm::SmallVector<uint32_t, 4> racing;
 };
 
 /// What one thread touches first with one access, relative to its slot.

@@ -21,14 +21,14 @@ kMostLoss = 5.0
 # What the report says about each trick; found by reading the decoy.
 kTricks = {
     # Without an entry: words, code that is not compiled in and functions that
-    # are not called leave nothing to say; the reports on unused_buffer and
-    # write_side_swizzle do not name the trick, and of
-    # false_condition_in_kernel the epilogue is undecided.
+    # are not called leave nothing to say; the report on unused_buffer does not
+    # name the trick, and of false_condition_in_kernel the epilogue is undecided.
     "same_thread": "stages data that only the thread which wrote it reads",
     "zero_products": "multiplies no input data: A and B are made from constants",
     "setmaxnreg": "a condition that does not tell warps apart",
     "persistent_once": "there is a block for each tile, and the loop runs once",
     "waited_at_once": "in the same iteration: nothing is in flight while the loop",
+    "write_side_swizzle": "the write side alone is permuted",
     "never_launched": "has it, but no path from d2k_gemm_bf16() launches it",
     "false_condition": "has it, but no path from d2k_gemm_bf16() launches it",
     "discarded": "has it, but what it writes to workspace is read by nothing",

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Engine/TileOrder.h"
+
+#include "d2k/Analysis/LaneAddresses.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+
+TileOrder::TileOrder(Detector &detector) : detector(detector) {
+  const KernelIndex &index = detector.getIndex();
+  barriers.resize(index.getNumBlocks());
+  waits.resize(index.getNumBlocks());
+  for (OpId op = 0; op < index.getNumOps(); ++op) {
+    mlir::Operation *operation = index.getOp(op);
+    auto barrier = llvm::dyn_cast<kern::BarrierOpInterface>(operation);
+    bool isBarrier = barrier && barrier.waits();
+    if ((!isBarrier && !llvm::isa<kern::AsyncWaitOp>(operation)) ||
+        !detector.getConstants().mayRun(op))
+      continue;
+    BlockId block = index.getBlockOf(op);
+    waits[block].push_back(op);
+    if (!isBarrier)
+      continue;
+    hasMBarrierWait |= barrier.getExtent() == kern::BarrierExtent::MBarrier;
+    if (barrier.getExtent() != kern::BarrierExtent::Warp)
+      barriers[block].push_back(op);
+  }
+}
+
+bool TileOrder::canBeOrdered(OpId from, OpId to) const {
+  const KernelIndex &index = detector.getIndex();
+  const Dominance &dominance = detector.getKernel().getDominance();
+  BlockId a = index.getBlockOf(from), b = index.getBlockOf(to);
+  for (BlockId block = 0; block < waits.size(); ++block) {
+    if (waits[block].empty())
+      continue;
+    bool after = (block == a && waits[block].back() > from) ||
+                 dominance.reaches(a, block);
+    bool before = (block == b && waits[block].front() < to) ||
+                  dominance.reaches(block, b);
+    if (after && before)
+      return true;
+    // Roles that never run after one another meet at mbarriers.
+    if (before && hasMBarrierWait && llvm::any_of(waits[block], [&](OpId op) {
+          auto barrier =
+              llvm::dyn_cast<kern::BarrierOpInterface>(index.getOp(op));
+          return barrier &&
+                 barrier.getExtent() == kern::BarrierExtent::MBarrier;
+        }))
+      return true;
+  }
+  return false;
+}
+
+bool TileOrder::hasOpenWay(OpId from, OpId to, bool later) const {
+  const KernelIndex &index = detector.getIndex();
+  const Dominance &dominance = detector.getKernel().getDominance();
+  const LoopNest &loops = detector.getKernel().getLoops();
+  BlockId a = index.getBlockOf(from), b = index.getBlockOf(to);
+  auto blocked = [&](BlockId block, OpId after, OpId before) {
+    return llvm::any_of(barriers[block], [&](OpId op) {
+      return (after == kNone || op > after) &&
+             (before == kNone || op < before);
+    });
+  };
+  if (!later && a == b && from < to && !blocked(a, from, to))
+    return true;
+  if (blocked(a, from, kNone))
+    return false;
+  // Whether an edge starts an iteration of a loop around both.
+  auto startsIteration = [&](BlockId block, BlockId next) {
+    for (uint32_t l = loops.getInnermost(next); l != kNone;
+         l = loops.getLoop(l).parent)
+      if (loops.getLoop(l).header == next && loops.contains(l, block) &&
+          loops.contains(l, a) && loops.contains(l, b))
+        return true;
+    return false;
+  };
+  std::vector<bool> seen(2 * index.getNumBlocks(), false);
+  llvm::SmallVector<std::pair<BlockId, bool>, 16> pending;
+  auto leave = [&](BlockId block, bool again) {
+    for (BlockId next : dominance.getSuccessors(block)) {
+      bool now = again || !later || startsIteration(block, next);
+      if (!seen[2 * next + now]) {
+        seen[2 * next + now] = true;
+        pending.push_back({next, now});
+      }
+    }
+  };
+  leave(a, false);
+  while (!pending.empty()) {
+    auto [block, again] = pending.pop_back_val();
+    if (block == b && again && !blocked(block, kNone, to))
+      return true;
+    if (barriers[block].empty())
+      leave(block, again);
+  }
+  return false;
+}
+
+bool TileOrder::crossesWarps(uint32_t writer, uint32_t reader) const {
+  LaneAddresses &lanes = detector.getKernel().getLaneAddresses();
+  std::optional<unsigned> written = lanes.getLaneBytes(writer);
+  std::optional<unsigned> read = lanes.getLaneBytes(reader);
+  if (!written || !read)
+    return false;
+  std::optional<std::vector<Touch>> writes = getTouches(detector, writer);
+  std::optional<std::vector<Touch>> reads = getTouches(detector, reader);
+  if (!writes || !reads)
+    return false;
+  llvm::DenseMap<int64_t, unsigned> warpOf;
+  for (const Touch &touch : *writes)
+    for (unsigned i = 0; i < *written; ++i)
+      warpOf[touch.at + i] = touch.thread / 32;
+  return llvm::any_of(*reads, [&](const Touch &touch) {
+    for (unsigned i = 0; i < *read; ++i)
+      if (auto found = warpOf.find(touch.at + i);
+          found != warpOf.end() && found->second != touch.thread / 32)
+        return true;
+    return false;
+  });
+}
+
+bool TileOrder::races(uint32_t writer, uint32_t reader) const {
+  llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
+  const SharedObjects &objects = detector.getKernel().getSharedObjects();
+  const SharedPlace &from = objects.getPlace(writer);
+  const SharedPlace &to = objects.getPlace(reader);
+  // Other slots in one iteration may be the same ones in a later one.
+  bool later = from.slot != to.slot || from.ring != to.ring;
+  if (later && (from.ring == kNone || to.ring == kNone))
+    return false;
+  return hasOpenWay(accesses[writer].op, accesses[reader].op, later) &&
+         crossesWarps(writer, reader);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Whether barriers stand between the writes of a tile and its reads.
+
+#ifndef D2K_LIB_PROPERTIES_ENGINE_TILEORDER_H
+#define D2K_LIB_PROPERTIES_ENGINE_TILEORDER_H
+
+#include "Engine/StagedTiles.h"
+
+namespace d2k::properties {
+
+/// Ways through a kernel without a barrier. Building it takes time linear in
+/// the kernel; a question takes time linear in its blocks.
+class TileOrder {
+public:
+  explicit TileOrder(Detector &detector);
+
+  /// Whether a barrier or a wait can come after operation `from` and before
+  /// `to`.
+  bool canBeOrdered(OpId from, OpId to) const;
+
+  /// Whether access `reader` may read what a thread of another warp wrote with
+  /// access `writer`, without a barrier of more than the warp on the way. True
+  /// only when the bytes of both are known; slots of a ring that are not the
+  /// same in one iteration are compared from one iteration to the next.
+  bool races(uint32_t writer, uint32_t reader) const;
+
+private:
+  /// Whether control can come from `from` to `to` past no barrier; with
+  /// `later`, by another iteration of a loop around both.
+  bool hasOpenWay(OpId from, OpId to, bool later) const;
+  bool crossesWarps(uint32_t writer, uint32_t reader) const;
+
+  Detector &detector;
+  /// By block: its barriers of more than a warp, and all its waits, ascending.
+  std::vector<llvm::SmallVector<OpId, 2>> barriers, waits;
+  bool hasMBarrierWait = false;
+};
+
+} // namespace d2k::properties
+
+#endif // D2K_LIB_PROPERTIES_ENGINE_TILEORDER_H
