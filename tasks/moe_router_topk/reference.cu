@@ -138,7 +138,6 @@ private:
   __device__ void findTwo(const double *values, int group, int &first,
                           int &second) const;
   __device__ bool mayGroupPrecede(int a, int b) const;
-  __device__ bool mayChooseGroups(unsigned groups) const;
   __device__ bool acceptsWithin(const int32_t *ids, unsigned groups) const;
 
   const Token &token;
@@ -181,14 +180,6 @@ __device__ bool Judge::mayGroupPrecede(int a, int b) const {
   return token.high[a0] + token.high[a1] >= token.low[b0] + token.low[b1];
 }
 
-__device__ bool Judge::mayChooseGroups(unsigned groups) const {
-  for (int a = 0; a < kGroups; ++a)
-    for (int b = 0; b < kGroups; ++b)
-      if ((groups >> a & 1) && !(groups >> b & 1) && !mayGroupPrecede(a, b))
-        return false;
-  return true;
-}
-
 /// With these groups to choose from: the ids are in order, and nothing that was
 /// left out is surely better than one of them.
 __device__ bool Judge::acceptsWithin(const int32_t *ids,
@@ -219,10 +210,21 @@ __device__ bool Judge::accepts(const int32_t *ids) const {
   unsigned used = 0;
   for (int i = 0; i < slots; ++i)
     used |= 1u << (ids[i] / getSize());
-  for (unsigned groups = 0; groups < 1u << kGroups; ++groups)
-    if (__popc(groups) == kTopGroups && (used & ~groups) == 0 &&
-        mayChooseGroups(groups) && acceptsWithin(ids, groups))
+  // Of each group, those that may be left out when it is chosen.
+  unsigned worse[kGroups] = {};
+  for (int a = 0; a < kGroups; ++a)
+    for (int b = 0; b < kGroups; ++b)
+      if (a == b || mayGroupPrecede(a, b))
+        worse[a] |= 1u << b;
+  for (unsigned groups = 0; groups < 1u << kGroups; ++groups) {
+    bool isChoice = __popc(groups) == kTopGroups && (used & ~groups) == 0;
+    unsigned others = ~groups & ((1u << kGroups) - 1);
+    for (int a = 0; a < kGroups; ++a)
+      if (groups >> a & 1)
+        isChoice = isChoice && (others & ~worse[a]) == 0;
+    if (isChoice && acceptsWithin(ids, groups))
       return true;
+  }
   return false;
 }
 
