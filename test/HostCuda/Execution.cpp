@@ -58,6 +58,16 @@ struct Meeting {
 struct Warp {
   unsigned lanes = 0, ended = 0;
   std::map<unsigned, std::unique_ptr<Meeting>> meetings;
+  /// The last one, which is mostly the next one too.
+  unsigned lastMask = 0;
+  Meeting *lastMeeting = nullptr;
+};
+
+struct Copy {
+  void *to;
+  const void *from;
+  size_t bytes, read;
+  int group;
 };
 
 struct Thread {
@@ -69,6 +79,9 @@ struct Thread {
   bool isDone = false;
   /// What it waits for, for messages.
   const char *waitsIn = nullptr;
+  /// Asynchronous copies that are not done, and the number of the next group.
+  std::vector<Copy> copies;
+  int copyGroup = 0;
 };
 
 struct SharedVariable {
@@ -212,6 +225,8 @@ void Executor::startBlock(Block &block, uint3 index) {
     thread.rank = i;
     thread.isDone = false;
     thread.waitsIn = nullptr;
+    thread.copies.clear();
+    thread.copyGroup = 0;
     size_t stack = size_t(block.rankInGang) * threads + i;
     // Not all at the same place of their pages, which would be the same few
     // lines of the CPU's cache.
@@ -545,6 +560,36 @@ void d2k::host::waitForGang() {
 void d2k::host::yield() { executor->yield(); }
 
 //===----------------------------------------------------------------------===//
+// Asynchronous copies
+//===----------------------------------------------------------------------===//
+
+void d2k::host::startCopy(void *to, const void *from, size_t bytes,
+                          size_t read) {
+  Thread &thread = *executor->thread;
+  std::memset(to, kPoison, bytes);
+  thread.copies.push_back({to, from, bytes, read, thread.copyGroup});
+}
+
+void d2k::host::commitCopyGroup() { ++executor->thread->copyGroup; }
+
+void d2k::host::finishCopies(int groups) {
+  Thread &thread = *executor->thread;
+  // Groups are numbered in their order, and so are the copies.
+  size_t done = 0;
+  while (done < thread.copies.size() &&
+         (groups < 0 || thread.copies[done].group < thread.copyGroup - groups))
+    ++done;
+  for (size_t i = 0; i < done; ++i) {
+    const Copy &copy = thread.copies[i];
+    std::memcpy(copy.to, copy.from, copy.read);
+    std::memset(static_cast<char *>(copy.to) + copy.read, 0,
+                copy.bytes - copy.read);
+  }
+  thread.copies.erase(thread.copies.begin(),
+                      thread.copies.begin() + ptrdiff_t(done));
+}
+
+//===----------------------------------------------------------------------===//
 // Warps
 //===----------------------------------------------------------------------===//
 
@@ -564,14 +609,19 @@ Exchange d2k::host::exchange(unsigned mask, const char *name, const void *value,
   if (mask & warp.ended)
     failLaunch("%s with the mask 0x%08x, of which the lanes 0x%08x have ended",
                name, mask, mask & warp.ended);
-  std::unique_ptr<Meeting> &entry = warp.meetings[mask];
-  if (!entry)
-    entry = std::make_unique<Meeting>();
-  Meeting &meeting = *entry;
+  if (mask != warp.lastMask) {
+    std::unique_ptr<Meeting> &entry = warp.meetings[mask];
+    if (!entry)
+      entry = std::make_unique<Meeting>();
+    warp.lastMask = mask;
+    warp.lastMeeting = entry.get();
+  }
+  Meeting &meeting = *warp.lastMeeting;
   if (meeting.arrived == 0) {
     meeting.name = name;
     meeting.bytes = bytes;
-  } else if (std::strcmp(meeting.name, name) != 0 || meeting.bytes != bytes) {
+  } else if ((meeting.name != name && std::strcmp(meeting.name, name) != 0) ||
+             meeting.bytes != bytes) {
     failLaunch("is in %s while other lanes of its mask 0x%08x are in %s", name,
                mask, meeting.name);
   }

@@ -5,6 +5,7 @@
 #   kernel<<<grid, block>>>(arguments)   a call of d2k::host::launch
 #   __shared__ T a[4], b;                references into the block's storage
 #   extern __shared__ T a[];             a pointer to the dynamic storage
+#   asm("..." : ... : ...);              a call of the PTX emulation (Ptx.h)
 # Everything else is left as it is, line by line: the output compiles with
 # include/HostCuda.h before it. Headers that end in .cuh and are found in the
 # folders after -I are rewritten too, into OUTPUT.cpp.include/, which is to be
@@ -32,6 +33,10 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 OPEN = {"(": ")", "[": "]", "{": "}"}
+
+
+# Inline PTX that has no emulation, as against what somebody forgot.
+GPU_ONLY = re.compile(r"\b(wgmma|tcgen05|mbarrier|setmaxnreg|multimem|cp\.async\.bulk|bra)\b")
 
 
 class Translator:
@@ -246,15 +251,65 @@ class Translator:
             f"::d2k::host::getShared<{struct}>();{references}",
         )
 
+    # PTX ----------------------------------------------------------------------
+
+    def assembly(self, index):
+        open_index = index + 1
+        while self.at(open_index) in ("volatile", "__volatile__"):
+            open_index += 1
+        if self.at(open_index) != "(":
+            return
+        close = self.close(open_index)
+        # `::` separates two empty sections.
+        sections, start, i = [], open_index + 1, open_index + 1
+        while i < close:
+            text = self.at(i)
+            if text in OPEN:
+                i = self.close(i)
+            elif text == ":" or (text == "::" and self.tokens[i - 1][0] in ("string", "raw")):
+                sections.append((start, i))
+                start = i + 1
+                if text == "::":
+                    sections.append((start, start))
+            elif text == "::" and self.at(i - 1) == ")" :
+                sections.append((start, i))
+                sections.append((i + 1, i + 1))
+                start = i + 1
+            i += 1
+        sections.append((start, close))
+        template = self.source(*sections[0])
+        if GPU_ONLY.search(template):
+            print(f"{self.path}: {template.split()[0]}... runs on a GPU alone", file=sys.stderr)
+            sys.exit(3)
+        operands = []
+        for number, (first, last) in enumerate(sections[1:3]):
+            for begin, end in self.split(first, last):
+                if self.at(begin) == "[":
+                    self.fail(begin, "named operands of asm are not supported")
+                constraint = self.at(begin)
+                expression = self.source(begin + 2, end - 1)
+                kind = "output" if number == 0 else "input"
+                letter = constraint.strip('"')[-1]
+                access = "update" if constraint.startswith('"+') else kind
+                operands.append(f"::d2k::host::ptx::{access}<'{letter}'>({expression})")
+        line = self.text.count("\n", 0, self.tokens[index][2]) + 1
+        joined = ", ".join(operands)
+        self.replace(
+            index,
+            close + 1,
+            "[&] { static const ::d2k::host::ptx::Program d2kProgram("
+            f"{template.replace(chr(10), ' ')}, {line}); "
+            f"d2kProgram.run({{{joined}}}); }}()",
+        )
+
     def translate(self):
         # From the end, so that what is inside of a replaced part is done first
         # only where it comes later; launches are not nested.
         for index in range(len(self.tokens) - 1, -1, -1):
             text = self.at(index)
             if text in ("asm", "__asm__", "__asm"):
-                print(f"{self.path}: has inline PTX, which only a GPU runs", file=sys.stderr)
-                sys.exit(3)
-            if text == "__shared__":
+                self.assembly(index)
+            elif text == "__shared__":
                 self.shared(index)
         for index, (_, text, _) in enumerate(self.tokens):
             if text == "<<<":

@@ -115,6 +115,18 @@ unsigned getClusterRank();
 unsigned getClusterSize();
 
 //===----------------------------------------------------------------------===//
+// Asynchronous copies into shared memory (cp.async)
+//===----------------------------------------------------------------------===//
+
+/// Copies \p read bytes, and zeros up to \p bytes, as late as is allowed: when
+/// the thread waits for it. Until then there is NaN.
+void startCopy(void *to, const void *from, size_t bytes, size_t read);
+void commitCopyGroup();
+/// Waits for all but the last \p groups; for all of them, and for copies in no
+/// group, when it is negative.
+void finishCopies(int groups);
+
+//===----------------------------------------------------------------------===//
 // Warps
 //===----------------------------------------------------------------------===//
 

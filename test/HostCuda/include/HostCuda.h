@@ -47,6 +47,7 @@
 
 #include "Atomics.h"
 #include "Intrinsics.h"
+#include "Ptx.h"
 
 #ifdef D2K_HOST_FAULT
 // Compiled once for all faults (host-nvcc --any-fault): the copy of the library
