@@ -18,8 +18,6 @@
 #error "define D2K_FAULT as 0 to 10"
 #endif
 
-constexpr int kParts = D2K_FAULT == 3 ? 2 : 8;
-
 __device__ float roundToBf16(float value) {
   return __bfloat162float(__float2bfloat16_rn(value));
 }
@@ -32,14 +30,15 @@ __global__ void faultyDecode(__nv_bfloat16 *x, const __nv_bfloat16 *w,
   int64_t column = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (column >= n)
     return;
+  int parts = D2K_FAULT == 3 ? 2 : 8;
   float total = 0;
   if (D2K_FAULT == 8)
     total = workspace[row * n + column];
-  for (int part = 0; part < kParts; ++part) {
-    if (D2K_FAULT == 7 && part == kParts - 1)
+  for (int part = 0; part < parts; ++part) {
+    if (D2K_FAULT == 7 && part == parts - 1)
       continue;
-    int64_t begin = k * part / kParts, end = k * (part + 1) / kParts;
-    if (D2K_FAULT == 9 && part != kParts - 1)
+    int64_t begin = k * part / parts, end = k * (part + 1) / parts;
+    if (D2K_FAULT == 9 && part != parts - 1)
       ++end;
     float sum = 0;
     for (int64_t i = begin; i < end; ++i) {
