@@ -18,6 +18,9 @@
 //   };
 //
 //   return launchProduct(operands, M, N, K, *request, stream);
+//
+// Where a tile is more than one product, a kernel of the task's own calls
+// multiplyTile for each.
 
 #ifndef D2K_TASK_PRODUCTREFERENCE_CUH
 #define D2K_TASK_PRODUCTREFERENCE_CUH
@@ -39,19 +42,23 @@ struct ProductSums {
   float magnitude;
 };
 
+/// The sums of a thread: rows threadIdx.x / 16 + 16 i of the tile, columns
+/// threadIdx.x % 16 + 16 j.
 template <typename Operands>
-__global__ void __launch_bounds__(kProductThreads)
-    computeProduct(Operands operands, int64_t m, int64_t n, int64_t k,
-                   const int64_t *tiles) {
+using ProductTile = ProductSums[4][4][Operands::kSums];
+
+/// Computes the sums of the tile from row \p row0 and column \p column0 on.
+/// All threads of a block of kProductThreads call it. What is not below \p m
+/// and \p n is taken for zeros.
+template <typename Operands>
+__device__ void multiplyTile(ProductTile<Operands> &tile,
+                             const Operands &operands, int64_t row0,
+                             int64_t column0, int64_t m, int64_t n, int64_t k) {
   constexpr int kSums = Operands::kSums;
   __shared__ double xd[kProductDepth][kProductTile + 1];
   __shared__ double wd[kSums][kProductDepth][kProductTile + 1];
   __shared__ float xf[kProductDepth][kProductTile + 1];
   __shared__ float wf[kSums][kProductDepth][kProductTile + 1];
-  int64_t tileColumns = (n + kProductTile - 1) / kProductTile;
-  int64_t tile = tiles ? tiles[blockIdx.x] : int64_t(blockIdx.x);
-  int64_t row0 = tile / tileColumns * kProductTile;
-  int64_t column0 = tile % tileColumns * kProductTile;
   int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
   double exact[kSums][4][4] = {};
   float magnitude[kSums][4][4] = {}, working[kSums][4][4] = {};
@@ -85,17 +92,48 @@ __global__ void __launch_bounds__(kProductThreads)
           }
     __syncthreads();
   }
+  for (int sum = 0; sum < kSums; ++sum)
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < 4; ++j)
+        tile[i][j][sum] = {exact[sum][i][j], working[sum][i][j],
+                           magnitude[sum][i][j]};
+}
+
+/// Where the tile of this block begins, in an output with \p n columns.
+struct ProductPlace {
+  int64_t row, column;
+};
+__device__ inline ProductPlace getProductPlace(int64_t n,
+                                               const int64_t *tiles) {
+  int64_t tileColumns = (n + kProductTile - 1) / kProductTile;
+  int64_t tile = tiles ? tiles[blockIdx.x] : int64_t(blockIdx.x);
+  return {tile / tileColumns * kProductTile,
+          tile % tileColumns * kProductTile};
+}
+
+template <typename Operands>
+__global__ void __launch_bounds__(kProductThreads)
+    computeProduct(Operands operands, int64_t m, int64_t n, int64_t k,
+                   const int64_t *tiles) {
+  ProductPlace place = getProductPlace(n, tiles);
+  ProductTile<Operands> tile;
+  multiplyTile(tile, operands, place.row, place.column, m, n, k);
   for (int i = 0; i < 4; ++i)
     for (int j = 0; j < 4; ++j) {
-      int64_t row = row0 + ty + 16 * i, column = column0 + tx + 16 * j;
-      if (row >= m || column >= n)
-        continue;
-      ProductSums sums[kSums];
-      for (int sum = 0; sum < kSums; ++sum)
-        sums[sum] = {exact[sum][i][j], working[sum][i][j],
-                     magnitude[sum][i][j]};
-      operands.store(row, column, sums);
+      int64_t row = place.row + threadIdx.x / 16 + 16 * i;
+      int64_t column = place.column + threadIdx.x % 16 + 16 * j;
+      if (row < m && column < n)
+        operands.store(row, column, tile[i][j]);
     }
+}
+
+/// How many tiles \p request asks for, of an output with \p m rows and \p n
+/// columns: the blocks to launch.
+inline int64_t countProductTiles(int64_t m, int64_t n,
+                                 const d2k_reference_request &request) {
+  return request.tiles ? request.tile_count
+                       : (m + kProductTile - 1) / kProductTile *
+                             ((n + kProductTile - 1) / kProductTile);
 }
 
 /// Computes the tiles of \p request, of an output with \p m rows and \p n
@@ -103,10 +141,7 @@ __global__ void __launch_bounds__(kProductThreads)
 template <typename Operands>
 int launchProduct(const Operands &operands, int64_t m, int64_t n, int64_t k,
                   const d2k_reference_request &request, cudaStream_t stream) {
-  int64_t tiles = (m + kProductTile - 1) / kProductTile *
-                  ((n + kProductTile - 1) / kProductTile);
-  if (request.tiles)
-    tiles = request.tile_count;
+  int64_t tiles = countProductTiles(m, n, request);
   if (tiles == 0)
     return cudaSuccess;
   if (tiles > INT32_MAX)
