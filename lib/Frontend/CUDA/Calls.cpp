@@ -6,6 +6,8 @@
 
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/Attr.h"
+#include "clang/AST/StmtVisitor.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace d2k;
 using namespace d2k::cuda;
@@ -48,6 +50,21 @@ void Interpreter::initialize(Cell *target, const clang::Expr *init) {
   }
   if (const auto *creation = llvm::dyn_cast<clang::CXXConstructExpr>(init))
     return construct(target, creation);
+  if (const auto *inherited =
+          llvm::dyn_cast<clang::CXXInheritedCtorInitExpr>(init)) {
+    // It gets the arguments of the constructor around it.
+    std::vector<Value> arguments;
+    for (const clang::ParmVarDecl *parameter : frame().function->parameters()) {
+      Value place = frame().locals.lookup(parameter);
+      arguments.push_back(parameter->getType()->isReferenceType()
+                              ? place
+                              : load(place, parameter->getType()));
+    }
+    return runConstructor(target, inherited->getConstructor(),
+                          std::move(arguments), init);
+  }
+  if (const auto *literal = llvm::dyn_cast<clang::CompoundLiteralExpr>(init))
+    return initialize(target, literal->getInitializer());
   if (llvm::isa<clang::ImplicitValueInitExpr, clang::CXXScalarValueInitExpr>(
           init))
     return storage.fillZero(target);
@@ -215,8 +232,8 @@ Value Interpreter::evaluateNew(const clang::CXXNewExpr *expr) {
     if (std::optional<const clang::Expr *> size = expr->getArraySize())
       if (*size)
         count = evaluate(*size);
-    if (!count.isInteger() || count.integer < 0 || count.integer > (1 << 14))
-      return makeUnknown("an array of unknown size made by " + describe(expr));
+    if (!count.isInteger() || count.integer < 0)
+      return Value::makePointer(storage.makeRaw(std::nullopt));
     clang::QualType array = context.getConstantArrayType(
         type, llvm::APInt(64, uint64_t(count.integer)), nullptr,
         clang::ArraySizeModifier::Normal, 0);
@@ -413,6 +430,8 @@ Value Interpreter::call(const clang::FunctionDecl *callee,
     return *self;
   }
   if (callee->hasBody(definition) && !callee->isDependentContext()) {
+    if (isHurried() && !mayTouchDevice(definition))
+      return callOpaque(callSite);
     if (frames.size() >= kMaxCallDepth) {
       markIncomplete("calls nest deeper than " + std::to_string(kMaxCallDepth) +
                      " at " + describe(site));
@@ -423,8 +442,87 @@ Value Interpreter::call(const clang::FunctionDecl *callee,
   return callOpaque(callSite);
 }
 
+namespace {
+/// Looks for a use of the device in one function, and for what it calls.
+class DeviceUse : public clang::ConstStmtVisitor<DeviceUse> {
+public:
+  bool found = false;
+  std::vector<const clang::FunctionDecl *> callees;
+
+  void visit(const clang::Stmt *stmt) {
+    if (!stmt || found)
+      return;
+    Visit(stmt);
+    for (const clang::Stmt *child : stmt->children())
+      visit(child);
+  }
+  void VisitCUDAKernelCallExpr(const clang::CUDAKernelCallExpr *) {
+    found = true;
+  }
+  void VisitCallExpr(const clang::CallExpr *expr) {
+    // Through a pointer it may be anything.
+    found |= !expr->getDirectCallee();
+    if (const auto *call = llvm::dyn_cast<clang::CXXMemberCallExpr>(expr))
+      if (const clang::CXXMethodDecl *method = call->getMethodDecl())
+        found |= method->isVirtual();
+  }
+  void VisitCXXConstructExpr(const clang::CXXConstructExpr *expr) {
+    callees.push_back(expr->getConstructor());
+    if (const clang::CXXRecordDecl *record =
+            expr->getConstructor()->getParent();
+        record->hasDefinition() && !record->hasTrivialDestructor())
+      if (const clang::CXXDestructorDecl *destructor = record->getDestructor())
+        callees.push_back(destructor);
+  }
+  void VisitDeclRefExpr(const clang::DeclRefExpr *expr) {
+    if (const auto *function =
+            llvm::dyn_cast<clang::FunctionDecl>(expr->getDecl()))
+      callees.push_back(function);
+  }
+  void VisitMemberExpr(const clang::MemberExpr *expr) {
+    if (const auto *function =
+            llvm::dyn_cast<clang::FunctionDecl>(expr->getMemberDecl()))
+      callees.push_back(function);
+  }
+};
+} // namespace
+
+bool Interpreter::mayTouchDevice(const clang::FunctionDecl *function) {
+  if (auto known = deviceFunctions.find(function);
+      known != deviceFunctions.end())
+    return known->second;
+  bool result = false;
+  llvm::SetVector<const clang::FunctionDecl *> work;
+  work.insert(function);
+  for (size_t i = 0; i < work.size() && !result; ++i) {
+    const clang::FunctionDecl *definition = nullptr;
+    if (!work[i]->hasBody(definition)) {
+      // An API, or a library of the device.
+      std::string name = work[i]->getNameAsString();
+      result = llvm::StringRef(name).starts_with("cu") ||
+               llvm::StringRef(name).starts_with("nccl");
+      continue;
+    }
+    DeviceUse use;
+    use.visit(definition->getBody());
+    if (const auto *constructor =
+            llvm::dyn_cast<clang::CXXConstructorDecl>(definition))
+      for (const clang::CXXCtorInitializer *init : constructor->inits())
+        use.visit(init->getInit());
+    result = use.found || definition->hasAttr<clang::CUDAGlobalAttr>();
+    work.insert_range(use.callees);
+  }
+  deviceFunctions[function] = result;
+  return result;
+}
+
 Value Interpreter::callOpaque(const CallSite &call) {
   bool touchesDevice = false;
+  // An object is at hand for the function that works on it.
+  const auto *method =
+      llvm::dyn_cast_or_null<clang::CXXMethodDecl>(call.callee);
+  if (call.self && method && !method->isConst())
+    storage.escape(*call.self);
   for (const Value &argument : call.arguments) {
     storage.escape(argument);
     touchesDevice |=

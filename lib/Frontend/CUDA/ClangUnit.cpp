@@ -213,11 +213,13 @@ buildTree(std::vector<std::string> args,
     args.push_back("-include");
     args.push_back(kCompatPath);
   }
+  args.push_back("-idirafter");
+  args.push_back(kLastIncludePath);
   return clang::tooling::buildASTFromCodeWithArgs(
       text, args, path, "clang",
       std::make_shared<clang::PCHContainerOperations>(),
       clang::tooling::getClangStripDependencyFileAdjuster(),
-      {{kCompatPath, kCompatText}}, &collector);
+      {{kCompatPath, kCompatText}, {kOpenMPPath, kOpenMPText}}, &collector);
 }
 
 ClangUnit cuda::readUnit(const HostRequest &request, const NvccFlags &flags,
@@ -265,10 +267,10 @@ ClangUnit cuda::readUnit(const HostRequest &request, const NvccFlags &flags,
   }
   if (unit.ast) {
     const clang::SourceManager &sources = unit.ast->getSourceManager();
-    // The unit's text and our header were handed over in memory.
+    // The unit's text and our headers were handed over in memory.
     for (auto it = sources.fileinfo_begin(); it != sources.fileinfo_end(); ++it)
       if (llvm::StringRef name = it->first.getName();
-          name != path && name != kCompatPath)
+          name != path && name != kCompatPath && name != kOpenMPPath)
         unit.files.push_back(name.str());
   }
   return unit;

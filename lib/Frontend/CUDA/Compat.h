@@ -154,6 +154,60 @@ D2K_PACKED(ru)
 #undef D2K_PACKED
 )";
 
+/// Searched last: headers that come with nvcc's host compiler and not with
+/// Clang.
+inline constexpr const char *kLastIncludePath = "/d2k/include";
+inline constexpr const char *kOpenMPPath = "/d2k/include/omp.h";
+
+/// The functions of OpenMP that programs call (OpenMP 5.2, chapter 18). They
+/// are declarations only: what they return is not known.
+inline constexpr const char *kOpenMPText = R"(#pragma once
+#pragma clang system_header
+#ifdef __cplusplus
+extern "C" {
+#endif
+typedef struct { void *opaque; } omp_lock_t;
+typedef struct { void *opaque[2]; } omp_nest_lock_t;
+typedef enum omp_sched_t {
+  omp_sched_static = 1, omp_sched_dynamic, omp_sched_guided, omp_sched_auto
+} omp_sched_t;
+void omp_set_num_threads(int);
+int omp_get_num_threads(void);
+int omp_get_max_threads(void);
+int omp_get_thread_num(void);
+int omp_get_num_procs(void);
+int omp_in_parallel(void);
+void omp_set_dynamic(int);
+int omp_get_dynamic(void);
+void omp_set_nested(int);
+int omp_get_nested(void);
+void omp_set_schedule(omp_sched_t, int);
+void omp_get_schedule(omp_sched_t *, int *);
+int omp_get_thread_limit(void);
+void omp_set_max_active_levels(int);
+int omp_get_max_active_levels(void);
+int omp_get_level(void);
+int omp_get_num_devices(void);
+int omp_get_default_device(void);
+void omp_set_default_device(int);
+int omp_get_initial_device(void);
+double omp_get_wtime(void);
+double omp_get_wtick(void);
+void omp_init_lock(omp_lock_t *);
+void omp_destroy_lock(omp_lock_t *);
+void omp_set_lock(omp_lock_t *);
+void omp_unset_lock(omp_lock_t *);
+int omp_test_lock(omp_lock_t *);
+void omp_init_nest_lock(omp_nest_lock_t *);
+void omp_destroy_nest_lock(omp_nest_lock_t *);
+void omp_set_nest_lock(omp_nest_lock_t *);
+void omp_unset_nest_lock(omp_nest_lock_t *);
+int omp_test_nest_lock(omp_nest_lock_t *);
+#ifdef __cplusplus
+}
+#endif
+)";
+
 } // namespace d2k::cuda
 
 #endif // D2K_LIB_FRONTEND_CUDA_COMPAT_H

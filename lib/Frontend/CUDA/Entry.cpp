@@ -451,6 +451,8 @@ HostTrace Interpreter::callEntry(const clang::FunctionDecl *entry,
     trace.incompleteBecause.clear();
     trace.complete = true;
     steps = 0;
+    // Nothing of the first call is undone.
+    storage.keep(0);
     exhausted = false;
     certain = true;
     doubts.clear();

@@ -73,11 +73,13 @@ void Interpreter::store(const Value &address, const Value &value) {
       else if (cell->isScalar()) {
         Value stored = value;
         for (const Control &control : controls)
-          if (cell->number < control.firstNewCell)
+          if (cell->getRoot()->number < control.firstNewCell)
             stored.origins = stored.origins | control.origins;
         storage.write(cell, stored);
-      } else
+      } else {
         storage.fill(cell, makeUnknown("an object written in part"));
+        storage.escape(value);
+      }
       return;
     }
   }
@@ -86,6 +88,7 @@ void Interpreter::store(const Value &address, const Value &value) {
     storage.fill(address.cell,
                  makeUnknown("an element written at an index that is " +
                              std::string("not known")));
+    storage.escape(value);
     return;
   }
   if (address.kind == Value::Kind::Device)

@@ -104,7 +104,7 @@ private:
     Return,
     Break,
     Continue,
-    /// The program ends (abort, throw): the path is of no interest.
+    /// The program ends (abort, throw), or the path waits at a label (goto).
     Stop
   };
 
@@ -114,10 +114,23 @@ private:
     const std::string *reason = nullptr;
   };
 
+  /// A path that left for a label.
+  struct Jump {
+    const clang::LabelDecl *label = nullptr;
+    Exit exit;
+  };
+
   struct Scope {
     size_t mark = 0;
     std::vector<Exit> breaks;
     std::vector<Exit> continues;
+  };
+
+  /// What had been done when a loop began.
+  struct LoopStart {
+    uint64_t steps = 0;
+    size_t mark = 0;
+    size_t numEvents = 0;
   };
 
   struct Frame {
@@ -127,6 +140,8 @@ private:
     Value self;
     size_t mark = 0;
     std::vector<Exit> returns;
+    /// Paths that wait at a label.
+    std::vector<Jump> jumps;
     /// Results of the returns so far; joined.
     std::optional<Value> result;
     Cell *resultCell = nullptr;
@@ -142,6 +157,11 @@ private:
   // Statements.
   Flow execute(const clang::Stmt *stmt);
   Flow executeCompound(const clang::CompoundStmt *stmt);
+  Flow executeGoto(const clang::GotoStmt *stmt);
+  /// How the paths that wait at the label \p stmt go on, together with the
+  /// path at hand, which came there with \p flow. \p mark is that of the start
+  /// of the block.
+  Flow arrive(const clang::Stmt *stmt, Flow flow, size_t mark);
   Flow executeDeclarations(const clang::DeclStmt *stmt);
   void declare(const clang::VarDecl *variable);
   Flow executeIf(const clang::IfStmt *stmt);
@@ -152,12 +172,20 @@ private:
                    bool testFirst, const clang::Stmt *loop);
   Flow executeUnknownLoop(llvm::function_ref<Flow()> iteration,
                           const std::string *reason, Origins origins);
+  /// Whether a loop that began at \p start is summarised from now on.
+  bool runsTooLong(const LoopStart &start, unsigned iteration) const;
+  /// Whether so much was followed that the rest is summarised.
+  bool isHurried() const;
+  /// Why a loop that runs too long is not followed.
+  const std::string *describeLongLoop(const clang::Stmt *loop);
   Flow executeRangeFor(const clang::CXXForRangeStmt *stmt);
   Flow executeReturn(const clang::ReturnStmt *stmt);
   Flow branch(const Value &condition, const clang::Expr *why,
               llvm::function_ref<Flow()> ifTrue,
               llvm::function_ref<Flow()> ifFalse);
   void leave(Flow flow, const Exit &exit);
+  /// Paths that left the function, or wait at a label of it.
+  size_t getNumExits() { return frame().returns.size() + frame().jumps.size(); }
   void joinWith(size_t mark, const Exit &exit, Origins origins);
   void destroy(const Value &object, clang::QualType type);
 
@@ -209,6 +237,8 @@ private:
                                             const Value &self);
   Frame &frame() { return *frames.back(); }
   bool step(const clang::Stmt *stmt);
+  /// Whether \p function, or what it calls, may use the device.
+  bool mayTouchDevice(const clang::FunctionDecl *function);
   std::vector<Value> makeEntryArguments(const clang::FunctionDecl *entry,
                                         const EntryArguments *arguments);
   /// Forgets the first \p count tensor maps, which the first call made, unless
@@ -221,6 +251,7 @@ private:
   llvm::DenseMap<const clang::VarDecl *, Value> globalReferences;
   llvm::DenseMap<const clang::ValueDecl *, size_t> symbols;
   llvm::DenseMap<const clang::OpaqueValueExpr *, Value> opaqueValues;
+  llvm::DenseMap<const clang::FunctionDecl *, bool> deviceFunctions;
   bool certain = true;
   std::vector<std::string> doubts;
   /// Conditions under which the code at hand runs. A value that is written to

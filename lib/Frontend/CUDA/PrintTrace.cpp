@@ -4,6 +4,8 @@
 
 #include "d2k/Frontend/CUDA/HostTrace.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -128,6 +130,17 @@ static void print(const HostTrace &trace, llvm::raw_ostream &os) {
     if (event.captured)
       os << " captured";
     os << " line " << event.where.line << '\n';
+    // What stopped the evaluation of the launch.
+    llvm::SmallVector<llvm::StringRef> reasons;
+    for (const auto &[name, extent] :
+         {std::pair("grid", &event.grid), std::pair("block", &event.block)})
+      for (const Quantity &part : *extent)
+        if (event.kind == EventKind::Launch && !part.value &&
+            !part.unknown.empty() &&
+            !llvm::is_contained(reasons, part.unknown)) {
+          reasons.push_back(part.unknown);
+          os << "    its " << name << " depends on " << part.unknown << '\n';
+        }
     for (const std::string &doubt : event.uncertainBecause)
       os << "    " << doubt << '\n';
   }

@@ -11,16 +11,19 @@
 using namespace d2k;
 using namespace d2k::cuda;
 
-/// Statements and calls of one entry call. Host code of a launch path runs a
-/// few thousand.
-static constexpr uint64_t kMaxSteps = 400000;
-/// Writes that may have to be undone: 200 MB of them. A loop of unknown length
-/// inside of another writes an array anew in each round of each.
-static constexpr size_t kMaxWrites = 2000000;
-/// Iterations of a loop that are run one by one.
-static constexpr unsigned kMaxIterations = 4096;
-/// Rounds until the set of cells that an unknown loop changes is stable.
-static constexpr unsigned kMaxRounds = 8;
+/// Statements and calls of one entry call that are followed in full. Host code
+/// of a launch path runs a few thousand. Afterwards every loop is summarised at
+/// once, and functions that cannot touch the device are not run.
+static constexpr uint64_t kHurrySteps = 400000;
+/// Where even that ends.
+static constexpr uint64_t kMaxSteps = 4000000;
+/// Writes that may have to be undone: 100 MB, then 400 MB of them.
+static constexpr size_t kHurryWrites = 1000000;
+static constexpr size_t kMaxWrites = 4000000;
+
+bool Interpreter::isHurried() const {
+  return steps > kHurrySteps || storage.mark() > kHurryWrites;
+}
 
 bool Interpreter::step(const clang::Stmt *stmt) {
   if (exhausted)
@@ -88,6 +91,7 @@ Interpreter::Flow Interpreter::branch(const Value &condition,
   certain = false;
   doubts.push_back("depends on " + *reason);
   size_t mark = storage.mark();
+  size_t numJumps = frame().jumps.size();
 
   Flow first = ifTrue();
   Exit exit = {{}, reason};
@@ -103,6 +107,8 @@ Interpreter::Flow Interpreter::branch(const Value &condition,
     certain = false;
     doubts.push_back("may have been left before, which depends on " + *reason);
   };
+  if (frame().jumps.size() > numJumps)
+    keepDoubt();
   if (first == Flow::Stop)
     return second;
   if (second == Flow::Stop || (first == Flow::Normal && second != first)) {
@@ -183,6 +189,7 @@ Interpreter::Flow Interpreter::execute(const clang::Stmt *stmt) {
     return execute(attempt->getTryBlock());
   }
   case clang::Stmt::GotoStmtClass:
+    return executeGoto(llvm::cast<clang::GotoStmt>(stmt));
   case clang::Stmt::IndirectGotoStmtClass:
     markIncomplete("a goto at line " +
                    std::to_string(getPlace(stmt->getBeginLoc()).line) +
@@ -222,11 +229,70 @@ void Interpreter::destroy(const Value &object, clang::QualType type) {
     runBody(definition, {}, object, nullptr);
 }
 
+Interpreter::Flow Interpreter::executeGoto(const clang::GotoStmt *stmt) {
+  if (stmt->getBeginLoc() < stmt->getLabel()->getStmt()->getBeginLoc()) {
+    frame().jumps.push_back(
+        {stmt->getLabel(),
+         {storage.getChanges(frame().mark),
+          storage.intern("a goto at line " +
+                         std::to_string(getPlace(stmt->getBeginLoc()).line))}});
+    return Flow::Stop;
+  }
+  markIncomplete("a goto at line " +
+                 std::to_string(getPlace(stmt->getBeginLoc()).line) +
+                 " to a line before it is not followed");
+  certain = false;
+  doubts.push_back("follows a goto");
+  return Flow::Normal;
+}
+
+Interpreter::Flow Interpreter::arrive(const clang::Stmt *stmt, Flow flow,
+                                      size_t mark) {
+  while (const auto *label = llvm::dyn_cast<clang::LabelStmt>(stmt)) {
+    std::vector<Jump> &jumps = frame().jumps;
+    for (size_t i = 0; i < jumps.size();) {
+      if (jumps[i].label != label->getDecl()) {
+        ++i;
+        continue;
+      }
+      Exit exit = std::move(jumps[i].exit);
+      jumps.erase(jumps.begin() + long(i));
+      if (flow == Flow::Normal) {
+        joinWith(frame().mark, exit, {});
+        continue;
+      }
+      // Only this path goes on; the one at hand left.
+      leave(flow, exit);
+      storage.rollBack(mark);
+      for (const auto &[cell, value] : exit.changes)
+        storage.write(cell, value);
+      flow = Flow::Normal;
+    }
+    stmt = label->getSubStmt();
+  }
+  return flow;
+}
+
 Interpreter::Flow
 Interpreter::executeCompound(const clang::CompoundStmt *stmt) {
   std::vector<const clang::VarDecl *> declared;
   Flow flow = Flow::Normal;
+  size_t mark = storage.mark();
+  bool savedCertain = certain;
+  size_t savedDoubts = doubts.size();
+  size_t numExits = getNumExits();
   for (const clang::Stmt *child : stmt->body()) {
+    if (llvm::isa<clang::LabelStmt>(child) && !frame().jumps.empty() &&
+        !exhausted) {
+      flow = arrive(child, flow, mark);
+      if (getNumExits() == numExits && frame().loops.empty()) {
+        certain = savedCertain;
+        doubts.resize(std::min(doubts.size(), savedDoubts));
+      }
+    }
+    // A label further down may be where a path goes on.
+    if (flow != Flow::Normal)
+      continue;
     flow = execute(child);
     if (const auto *declarations = llvm::dyn_cast<clang::DeclStmt>(child))
       for (const clang::Decl *decl : declarations->decls())
@@ -234,8 +300,6 @@ Interpreter::executeCompound(const clang::CompoundStmt *stmt) {
           if (variable->hasLocalStorage() &&
               !variable->getType()->isReferenceType())
             declared.push_back(variable);
-    if (flow != Flow::Normal)
-      break;
   }
   if (flow != Flow::Stop)
     for (auto it = declared.rbegin(); it != declared.rend(); ++it)
@@ -427,221 +491,6 @@ Interpreter::Flow Interpreter::executeSwitch(const clang::SwitchStmt *stmt) {
         frame().loops.back()->continues.push_back(exit);
   if (flow == Flow::Normal && frame().returns.empty() &&
       scope.continues.empty()) {
-    certain = savedCertain;
-    doubts.resize(std::min(doubts.size(), savedDoubts));
-  }
-  return flow;
-}
-
-//===----------------------------------------------------------------------===//
-// Loops
-//===----------------------------------------------------------------------===//
-
-Interpreter::Flow
-Interpreter::executeUnknownLoop(llvm::function_ref<Flow()> iteration,
-                                const std::string *reason, Origins origins) {
-  // Find out what the body changes, make that unknown, and run it once more
-  // for its events.
-  bool savedCertain = certain;
-  certain = false;
-  doubts.push_back("is in a loop whose trip count depends on " + *reason);
-  std::vector<Cell *> changed;
-  llvm::DenseMap<Cell *, bool> known;
-  size_t numEvents = trace.events.size();
-  Value unknown;
-  unknown.text = reason;
-  unknown.origins = origins;
-  Flow flow = Flow::Normal;
-  for (unsigned round = 0; round < kMaxRounds; ++round) {
-    trace.events.resize(numEvents);
-    size_t mark = storage.mark();
-    size_t numReturns = frame().returns.size();
-    for (Cell *cell : changed)
-      storage.write(cell, unknown);
-    flow = iteration();
-    Changes changes = storage.getChanges(mark);
-    bool grew = false;
-    for (const auto &[cell, value] : changes)
-      if (known.try_emplace(cell, true).second) {
-        changed.push_back(cell);
-        grew = true;
-      }
-    if (!grew || exhausted || round + 1 == kMaxRounds) {
-      for (Cell *cell : changed)
-        storage.write(cell, unknown);
-      break;
-    }
-    storage.rollBack(mark);
-    frame().returns.resize(numReturns);
-  }
-  for (size_t i = numEvents; i < trace.events.size(); ++i) {
-    Event &event = trace.events[i];
-    event.count.value.reset();
-    event.count.unknown = *reason;
-    event.count.origins = origins;
-  }
-  doubts.pop_back();
-  certain = savedCertain;
-  if (flow == Flow::Return) {
-    // It may return in some iteration, or never.
-    leave(Flow::Return, {{}, reason});
-    certain = false;
-    doubts.push_back("may have been left before, which depends on " + *reason);
-  }
-  return exhausted ? Flow::Stop : Flow::Normal;
-}
-
-Interpreter::Flow Interpreter::executeLoop(const clang::Expr *condition,
-                                           const clang::VarDecl *variable,
-                                           const clang::Stmt *body,
-                                           const clang::Expr *increment,
-                                           bool testFirst,
-                                           const clang::Stmt *loop) {
-  Scope scope;
-  scope.mark = storage.mark();
-  frame().loops.push_back(&scope);
-  bool savedCertain = certain;
-  size_t savedDoubts = doubts.size();
-  size_t numReturns = frame().returns.size();
-  Origins conditionOrigins;
-  pushControl({});
-
-  auto runBody = [&]() -> Flow {
-    Flow flow = execute(body);
-    if (flow == Flow::Continue)
-      flow = Flow::Normal;
-    for (const Exit &exit : scope.continues)
-      joinWith(scope.mark, exit, {});
-    scope.continues.clear();
-    if (flow == Flow::Normal && increment)
-      evaluate(increment);
-    return flow;
-  };
-  auto test = [&]() -> Value {
-    if (!condition)
-      return Value::makeInteger(1);
-    if (variable)
-      declare(variable);
-    return evaluate(condition);
-  };
-
-  Flow flow = Flow::Normal;
-  bool first = true;
-  for (unsigned iteration = 0;; ++iteration) {
-    if (testFirst || !first) {
-      Value value = test();
-      conditionOrigins = conditionOrigins | value.origins;
-      controls.back().origins = conditionOrigins;
-      std::optional<bool> known = toBool(value);
-      if (known && !*known)
-        break;
-      bool tooMany = iteration >= kMaxIterations;
-      bool mayHaveLeft = !scope.breaks.empty();
-      if (!known || tooMany || mayHaveLeft) {
-        const std::string *reason =
-            tooMany
-                ? storage.intern(
-                      "a loop of more than " + std::to_string(kMaxIterations) +
-                      " iterations at line " +
-                      std::to_string(getPlace(loop->getBeginLoc()).line))
-            : mayHaveLeft ? scope.breaks.front().reason
-            : value.text
-                ? value.text
-                : storage.intern("the condition " + describe(condition));
-        if (tooMany)
-          markIncomplete(*reason + " is not followed");
-        flow = executeUnknownLoop(
-            [&] {
-              Flow inner = runBody();
-              if (condition)
-                test();
-              return inner == Flow::Break ? Flow::Normal : inner;
-            },
-            reason, conditionOrigins);
-        break;
-      }
-    }
-    first = false;
-    flow = runBody();
-    if (flow == Flow::Break) {
-      flow = Flow::Normal;
-      break;
-    }
-    if (flow != Flow::Normal)
-      break;
-  }
-
-  frame().loops.pop_back();
-  controls.pop_back();
-  for (const Exit &exit : scope.breaks)
-    joinWith(scope.mark, exit, conditionOrigins);
-  if (flow == Flow::Normal && frame().returns.size() == numReturns) {
-    certain = savedCertain;
-    doubts.resize(std::min(doubts.size(), savedDoubts));
-  }
-  return flow;
-}
-
-Interpreter::Flow
-Interpreter::executeRangeFor(const clang::CXXForRangeStmt *stmt) {
-  for (const clang::Stmt *part :
-       {stmt->getInit(), static_cast<const clang::Stmt *>(stmt->getRangeStmt()),
-        static_cast<const clang::Stmt *>(stmt->getBeginStmt()),
-        static_cast<const clang::Stmt *>(stmt->getEndStmt())})
-    if (Flow flow = execute(part); flow != Flow::Normal)
-      return flow;
-  // The loop variable is declared anew in each iteration.
-  struct Body {
-    const clang::Stmt *variable, *body;
-  };
-  Scope scope;
-  scope.mark = storage.mark();
-  frame().loops.push_back(&scope);
-  bool savedCertain = certain;
-  size_t savedDoubts = doubts.size();
-  size_t numReturns = frame().returns.size();
-  auto runIteration = [&]() -> Flow {
-    execute(stmt->getLoopVarStmt());
-    Flow flow = execute(stmt->getBody());
-    if (flow == Flow::Continue)
-      flow = Flow::Normal;
-    for (const Exit &exit : scope.continues)
-      joinWith(scope.mark, exit, {});
-    scope.continues.clear();
-    if (flow == Flow::Normal)
-      evaluate(stmt->getInc());
-    return flow;
-  };
-  Flow flow = Flow::Normal;
-  for (unsigned iteration = 0;; ++iteration) {
-    Value value = evaluate(stmt->getCond());
-    std::optional<bool> known = toBool(value);
-    if (known && !*known)
-      break;
-    if (!known || iteration >= kMaxIterations || !scope.breaks.empty()) {
-      flow = executeUnknownLoop(
-          [&] {
-            Flow inner = runIteration();
-            return inner == Flow::Break ? Flow::Normal : inner;
-          },
-          value.text
-              ? value.text
-              : storage.intern("the range " + describe(stmt->getRangeInit())),
-          value.origins);
-      break;
-    }
-    flow = runIteration();
-    if (flow == Flow::Break) {
-      flow = Flow::Normal;
-      break;
-    }
-    if (flow != Flow::Normal)
-      break;
-  }
-  frame().loops.pop_back();
-  for (const Exit &exit : scope.breaks)
-    joinWith(scope.mark, exit, {});
-  if (flow == Flow::Normal && frame().returns.size() == numReturns) {
     certain = savedCertain;
     doubts.resize(std::min(doubts.size(), savedDoubts));
   }

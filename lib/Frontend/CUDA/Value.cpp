@@ -8,8 +8,8 @@
 
 using namespace d2k::cuda;
 
-/// Arrays of more elements are not modelled one by one.
-static constexpr uint64_t kMaxElements = 1 << 14;
+/// Arrays of more elements are not modelled one by one: they hold data.
+static constexpr uint64_t kMaxElements = 1 << 10;
 /// Cells of one object.
 static constexpr unsigned kMaxDepth = 32;
 
