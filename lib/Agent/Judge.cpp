@@ -3,6 +3,7 @@
 // Asks a model to compare two designs.
 
 #include "Judge.h"
+#include "RunState.h"
 
 #include <algorithm>
 
@@ -46,11 +47,8 @@ readVote(const Message &message, const rubric::Guidance &guidance) {
         json::Document::parse(call->text, "verdicts");
     if (!document)
       continue;
-    std::optional<json::Cursor> list = document->getRoot().find("verdicts");
     Result<std::vector<json::Cursor>> elements =
-        list ? list->asArray()
-             : Result<std::vector<json::Cursor>>(
-                   fail(FailureKind::Input, "no verdicts"));
+        document->getRoot().getArray("verdicts");
     if (!elements)
       continue;
     std::map<std::string, Discovery> vote;
@@ -68,9 +66,30 @@ readVote(const Message &message, const rubric::Guidance &guidance) {
   return std::nullopt;
 }
 
-Result<Judgement> agent::judgeDesign(ModelClient &judge, unsigned votes,
-                                     const Design &design,
+/// Appends the question to an empty transcript, else compares it with the one
+/// that is there.
+static Result<void> startVotes(Transcript &transcript,
+                               const std::string &judgeName,
+                               const std::string &question) {
+  if (transcript.getEvents().empty())
+    return transcript.append("start", {{"schema", "d2k.transcript/1"},
+                                       {"model", judgeName},
+                                       {"system", kSystem},
+                                       {"first_message", question}});
+  json::Cursor start(transcript.getEvents().front().data, "judge");
+  if (start.getString("model").value_or("") != judgeName ||
+      start.getString("first_message").value_or("") != question)
+    return fail(FailureKind::Usage,
+                "judge.jsonl has the votes of another judge, or on another "
+                "design; name a new folder");
+  return {};
+}
+
+Result<Judgement> agent::judgeDesign(ModelClient &judge,
+                                     const std::string &judgeName,
+                                     unsigned votes, const Design &design,
                                      const std::string &guidanceText,
+                                     Transcript &transcript,
                                      const ModelEvents &events) {
   rubric::Guidance guidance = rubric::parseGuidance(guidanceText);
   Result<json::Value> schema = json::parse(kSchema, "judge_design");
@@ -83,22 +102,41 @@ Result<Judgement> agent::judgeDesign(ModelClient &judge, unsigned votes,
                     "proposal has.",
                     std::move(*schema)}};
   request.forcedTool = "judge_design";
+  std::string text = "# What experts advise\n\n" + guidanceText +
+                     "\n\n# The proposal\n\n" + json::dump(design.toJson());
   Message question;
-  question.blocks.push_back(
-      Block::makeText("# What experts advise\n\n" + guidanceText +
-                      "\n\n# The proposal\n\n" + json::dump(design.toJson())));
+  question.blocks.push_back(Block::makeText(text));
   request.messages.push_back(std::move(question));
+  if (Result<void> done = startVotes(transcript, judgeName, text); !done)
+    return forwardFailure(std::move(done));
 
-  Judgement judgement;
-  std::vector<std::map<std::string, Discovery>> ballots;
-  for (unsigned vote = 1; vote <= votes; ++vote) {
+  RunState state;
+  for (const Event &event : transcript.getEvents())
+    if (Result<void> done = state.apply(event); !done)
+      return forwardFailure(std::move(done));
+  while (state.turn < votes) {
+    int64_t vote = int64_t(state.turn) + 1;
     Result<ModelResponse> response = judge.complete(request, vote, events);
     if (!response)
       return forwardFailure(std::move(response));
-    judgement.usage += response->usage;
-    if (auto ballot = readVote(response->message, guidance))
-      ballots.push_back(std::move(*ballot));
+    if (Result<void> done = transcript.append(
+            "response",
+            makeResponseData(vote, response->message, response->usage,
+                             /*cost=*/0,
+                             std::string(getStopReasonName(response->stop)),
+                             response->model, response->attempts));
+        !done)
+      return forwardFailure(std::move(done));
+    if (Result<void> done = state.apply(transcript.getEvents().back()); !done)
+      return forwardFailure(std::move(done));
   }
+  Judgement judgement;
+  judgement.usage = state.usage;
+  std::vector<std::map<std::string, Discovery>> ballots;
+  for (const Message &message : state.messages)
+    if (ballots.size() < votes)
+      if (auto ballot = readVote(message, guidance))
+        ballots.push_back(std::move(*ballot));
   if (ballots.empty())
     return fail(FailureKind::Environment,
                 "the judge gave no verdict that can be understood");

@@ -7,6 +7,7 @@
 
 #include "d2k/Agent/Design.h"
 #include "d2k/Agent/ModelClient.h"
+#include "d2k/Agent/Transcript.h"
 
 #include <map>
 
@@ -24,9 +25,14 @@ struct Judgement {
 };
 
 /// Lets \p judge vote \p votes times on how much of \p guidance, the text of
-/// the file, \p design has. Fails when no vote can be understood.
-Result<Judgement> judgeDesign(ModelClient &judge, unsigned votes,
-                              const Design &design, const std::string &guidance,
+/// the file, \p design has. Question and votes are written to \p transcript,
+/// and votes that it has already are not asked for again. Fails with kind Usage
+/// when these are the votes of another judge or on another design, and when no
+/// vote can be understood.
+Result<Judgement> judgeDesign(ModelClient &judge, const std::string &judgeName,
+                              unsigned votes, const Design &design,
+                              const std::string &guidance,
+                              Transcript &transcript,
                               const ModelEvents &events);
 
 } // namespace d2k::agent

@@ -121,10 +121,7 @@ Result<Message> Message::fromJson(const json::Cursor &cursor) {
     return forwardFailure(std::move(role));
   Message message;
   message.role = *role == "assistant" ? Role::Assistant : Role::User;
-  Result<json::Cursor> content = cursor.get("content");
-  if (!content)
-    return forwardFailure(std::move(content));
-  Result<std::vector<json::Cursor>> list = content->asArray();
+  Result<std::vector<json::Cursor>> list = cursor.getArray("content");
   if (!list)
     return forwardFailure(std::move(list));
   for (const json::Cursor &element : *list) {

@@ -83,13 +83,10 @@ Result<void> Proposal::takeResponse() {
     return forwardFailure(std::move(response));
   }
   return append("response",
-                {{"turn", int64_t(state.turn + 1)},
-                 {"message", response->message.toJson()},
-                 {"usage", response->usage.toJson()},
-                 {"cost", 0},
-                 {"stop", std::string(getStopReasonName(response->stop))},
-                 {"model", response->model},
-                 {"attempts", int64_t(response->attempts)}});
+                makeResponseData(state.turn + 1, response->message,
+                                 response->usage, /*cost=*/0,
+                                 std::string(getStopReasonName(response->stop)),
+                                 response->model, response->attempts));
 }
 
 Result<Design> Proposal::read() const {
@@ -186,11 +183,7 @@ readCredits(const std::string &directory, const rubric::Rubric &rubric) {
   if (!score->getValue().getAsObject())
     return root.fail("the run has no implementation score; d2k-analyze was not "
                      "at hand when it ended");
-  Result<json::Cursor> list = score->get("properties");
-  Result<std::vector<json::Cursor>> properties =
-      list ? list->asArray()
-           : Result<std::vector<json::Cursor>>(
-                 tl::unexpected<Failure>(list.error()));
+  Result<std::vector<json::Cursor>> properties = score->getArray("properties");
   if (!properties)
     return forwardFailure(std::move(properties));
   std::map<std::string, double> sums, weights;
@@ -327,10 +320,17 @@ Result<json::Value> agent::proposeDesign(const ProposeOptions &options,
         createModelClient(*options.judge);
     if (!judge)
       return forwardFailure(std::move(judge));
+    // Votes stand apart: the question has the guidance in it.
+    Result<Transcript> votes =
+        Transcript::open(joinPath(options.directory, "judge.jsonl"));
+    if (!votes)
+      return forwardFailure(std::move(votes));
+    votes->setSecrets((*judge)->getSecrets());
     ModelEvents events;
     events.problem = observer.note;
     Result<Judgement> judged =
-        judgeDesign(**judge, options.votes, *design, *guidanceText, events);
+        judgeDesign(**judge, options.judge->getName(), options.votes, *design,
+                    *guidanceText, *votes, events);
     if (!judged)
       return forwardFailure(std::move(judged));
     judgement = std::move(*judged);

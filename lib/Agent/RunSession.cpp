@@ -236,14 +236,11 @@ Result<void> RunSession::addResponse(const Message &message, const Usage &usage,
                                      const std::string &stop,
                                      const std::string &model, double seconds,
                                      unsigned attempts) {
-  return append("response", {{"turn", int64_t(state.turn + 1)},
-                             {"message", message.toJson()},
-                             {"usage", usage.toJson()},
-                             {"cost", options.prices.getCost(usage)},
-                             {"stop", stop},
-                             {"model", model},
-                             {"seconds", seconds},
-                             {"attempts", int64_t(attempts)}});
+  json::Object data =
+      makeResponseData(state.turn + 1, message, usage,
+                       options.prices.getCost(usage), stop, model, attempts);
+  data.set("seconds", seconds);
+  return append("response", std::move(data));
 }
 
 Result<void> RunSession::runPendingCalls() {

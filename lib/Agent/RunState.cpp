@@ -21,6 +21,20 @@ static size_t getBytes(const Message &message) {
   return bytes;
 }
 
+json::Object agent::makeResponseData(int64_t turn, const Message &message,
+                                     const Usage &usage, double cost,
+                                     const std::string &stop,
+                                     const std::string &model,
+                                     unsigned attempts) {
+  return {{"turn", turn},
+          {"message", message.toJson()},
+          {"usage", usage.toJson()},
+          {"cost", cost},
+          {"stop", stop},
+          {"model", model},
+          {"attempts", int64_t(attempts)}};
+}
+
 Result<void> RunState::applyStart(const json::Cursor &data) {
   Result<std::string> text = data.getString("system");
   Result<std::string> first = data.getString("first_message");

@@ -19,6 +19,12 @@ namespace d2k::agent {
 /// vain.
 inline constexpr int64_t kCharactersPerToken = 3;
 
+/// The data of an event "response".
+json::Object makeResponseData(int64_t turn, const Message &message,
+                              const Usage &usage, double cost,
+                              const std::string &stop, const std::string &model,
+                              unsigned attempts);
+
 class RunState {
 public:
   /// Adds an event. Fails with kind Input on one that this version does not

@@ -116,10 +116,8 @@ agent::makeScriptedClient(const std::string &path) {
   Result<json::Document> document = json::Document::read(path);
   if (!document)
     return forwardFailure(std::move(document));
-  Result<json::Cursor> list = document->getRoot().get("responses");
-  if (!list)
-    return forwardFailure(std::move(list));
-  Result<std::vector<json::Cursor>> elements = list->asArray();
+  Result<std::vector<json::Cursor>> elements =
+      document->getRoot().getArray("responses");
   if (!elements)
     return forwardFailure(std::move(elements));
   size_t slash = path.rfind('/');

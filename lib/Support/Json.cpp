@@ -552,6 +552,11 @@ Result<std::string> Cursor::getString(std::string_view name) const {
       [](const Cursor &member) { return member.asString(); });
 }
 
+Result<std::vector<Cursor>> Cursor::getArray(std::string_view name) const {
+  return get(name).and_then(
+      [](const Cursor &member) { return member.asArray(); });
+}
+
 Document::Document(Value value, std::string name) : name(std::move(name)) {
   root.push_back(std::move(value));
 }

@@ -185,6 +185,7 @@ public:
   Result<int64_t> getInteger(std::string_view name) const;
   Result<double> getNumber(std::string_view name) const;
   Result<std::string> getString(std::string_view name) const;
+  Result<std::vector<Cursor>> getArray(std::string_view name) const;
 
   /// `FILE: PATH: message`, kind Input.
   tl::unexpected<Failure> fail(std::string_view message) const;

@@ -211,11 +211,7 @@ Result<void> AnthropicReader::onEvent(const std::string &data) {
 }
 
 Result<void> AnthropicReader::onWhole(const json::Cursor &answer) {
-  Result<json::Cursor> content = answer.get("content");
-  Result<std::vector<json::Cursor>> list =
-      content ? content->asArray()
-              : Result<std::vector<json::Cursor>>(
-                    tl::unexpected<Failure>(content.error()));
+  Result<std::vector<json::Cursor>> list = answer.getArray("content");
   if (!list)
     return fail(FailureKind::Environment, list.error().message);
   for (size_t i = 0; i < list->size(); ++i) {

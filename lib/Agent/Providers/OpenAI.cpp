@@ -124,11 +124,7 @@ private:
 } // namespace
 
 void OpenAIReader::takeCalls(const json::Cursor &message) {
-  Result<json::Cursor> found = message.get("tool_calls");
-  Result<std::vector<json::Cursor>> list =
-      found ? found->asArray()
-            : Result<std::vector<json::Cursor>>(
-                  tl::unexpected<Failure>(found.error()));
+  Result<std::vector<json::Cursor>> list = message.getArray("tool_calls");
   if (!list)
     return;
   for (const json::Cursor &piece : *list) {
@@ -166,11 +162,7 @@ Result<void> OpenAIReader::takeAnswer(const json::Cursor &answer,
       usage.cached = details->getInteger("cached_tokens").value_or(0);
     usage.input -= usage.cached;
   }
-  Result<json::Cursor> choices = answer.get("choices");
-  Result<std::vector<json::Cursor>> list =
-      choices ? choices->asArray()
-              : Result<std::vector<json::Cursor>>(
-                    tl::unexpected<Failure>(choices.error()));
+  Result<std::vector<json::Cursor>> list = answer.getArray("choices");
   if (!list || list->empty())
     return {};
   const json::Cursor &choice = list->front();

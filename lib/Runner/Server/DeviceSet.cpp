@@ -115,10 +115,7 @@ Result<json::Object> DeviceSet::describe(CUdevice device) const {
 }
 
 Result<std::vector<int>> runner::getDevices(const json::Cursor &request) {
-  Result<json::Cursor> list = request.get("devices");
-  if (!list)
-    return forwardFailure(std::move(list));
-  Result<std::vector<json::Cursor>> items = list->asArray();
+  Result<std::vector<json::Cursor>> items = request.getArray("devices");
   if (!items)
     return forwardFailure(std::move(items));
   std::vector<int> devices;
@@ -129,6 +126,6 @@ Result<std::vector<int>> runner::getDevices(const json::Cursor &request) {
     devices.push_back(int(*ordinal));
   }
   if (devices.empty())
-    return list->fail("expected a device");
+    return request.at("devices").fail("expected a device");
   return devices;
 }
