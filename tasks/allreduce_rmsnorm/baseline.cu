@@ -7,19 +7,17 @@
 
 #include "d2k_allreduce_rmsnorm.h"
 
-#include <cuda_bf16.h>
-#include <nccl.h>
+#include "d2k/Baseline/Nccl.h"
 
-#include <cstdio>
-#include <cstdlib>
+#include <cuda_bf16.h>
+
 #include <cstring>
-#include <mutex>
+#include <string>
 
 namespace {
 
 using Bf16 = __nv_bfloat16;
 
-constexpr int kMaxRanks = 8;
 constexpr int kThreads = 512;
 /// Elements of a 16-byte vector, and vectors that a thread keeps: rows of up to
 /// kThreads * kVector * kKept elements are read once.
@@ -103,59 +101,30 @@ __global__ void __launch_bounds__(kThreads)
     normalise(i, load(r + base + i));
 }
 
-/// The communicator of each rank of this process.
-struct Communicators {
-  std::mutex mutex;
-  bool hasId = false;
-  ncclUniqueId id;
-  ncclComm_t comms[kMaxRanks] = {};
-};
-
-Communicators &getCommunicators() {
-  static Communicators communicators;
+d2k::baseline::Communicators &getCommunicators() {
+  static d2k::baseline::Communicators communicators;
   return communicators;
-}
-
-int connect(int world, int rank) {
-  Communicators &all = getCommunicators();
-  {
-    std::lock_guard<std::mutex> lock(all.mutex);
-    if (!all.hasId) {
-      setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/1);
-      if (ncclGetUniqueId(&all.id) != ncclSuccess)
-        return cudaErrorUnknown;
-      all.hasId = true;
-    }
-  }
-  return ncclCommInitRank(&all.comms[rank], world, all.id, rank) == ncclSuccess
-             ? cudaSuccess
-             : cudaErrorUnknown;
 }
 
 } // namespace
 
 extern "C" const char *d2k_baseline_identity() {
-  static char text[96];
-  int version = 0;
-  ncclGetVersion(&version);
-  std::snprintf(text, sizeof(text),
-                "NCCL %d.%d.%d all-reduce without NVLS, then add and norm in "
-                "one kernel",
-                version / 10000, version / 100 % 100, version % 100);
-  return text;
+  static const std::string text =
+      d2k::baseline::Communicators::getIdentity() +
+      " all-reduce without NVLS, then add and norm in one kernel";
+  return text.c_str();
 }
 
 extern "C" int d2k_allreduce_rmsnorm(const d2k_allreduce_rmsnorm_args *args,
                                      void *workspace, size_t workspace_bytes,
                                      cudaStream_t stream) {
   int64_t count = args->T * args->H;
-  if (args->world > kMaxRanks || args->H > INT32_MAX || args->T > INT32_MAX ||
+  if (args->H > INT32_MAX || args->T > INT32_MAX ||
       workspace_bytes < size_t(count) * sizeof(Bf16))
     return cudaErrorInvalidValue;
-  ncclComm_t &comm = getCommunicators().comms[args->rank];
-  if (!comm)
-    if (int error = connect(int(args->world), int(args->rank)))
-      return error;
+  ncclComm_t comm;
+  if (int error = getCommunicators().get(comm, args->world, args->rank))
+    return error;
   auto *sum = static_cast<Bf16 *>(workspace);
   if (ncclAllReduce(args->x[args->rank], sum, size_t(count), ncclBfloat16,
                     ncclSum, comm, stream) != ncclSuccess)

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels of the task allgather_gemm with one fault each, chosen by D2K_FAULT.
+// The judge must reject every one but 0.
+//   0 none                             1 the own rows in place of all others
+//   2 the ranks' rows in another order 3 rows of peers through 8-bit floats
+//   4 sums rounded to bf16 every 16    5 the last row not written
+//   6 one element past the end         7 a peer's input changed
+//   8 the weights of rank 0 everywhere
+
+#include "d2k_allgather_gemm.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+
+#ifndef D2K_FAULT
+#error "define D2K_FAULT as 0 to 8"
+#endif
+
+struct Peers {
+  __nv_bfloat16 *x[8];
+};
+
+__global__ void faultyGather(d2k_allgather_gemm_args args, Peers peers,
+                             const __nv_bfloat16 *w) {
+  int64_t N = args.N, K = args.K, row = blockIdx.y;
+  int64_t column = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (column >= N || (D2K_FAULT == 5 && row == args.M - 1))
+    return;
+  int64_t own = args.M / args.world, rank = row / own;
+  if (D2K_FAULT == 1)
+    rank = args.rank;
+  // From the own rank on, as a ring delivers them.
+  if (D2K_FAULT == 2)
+    rank = (rank + args.rank) % args.world;
+  const __nv_bfloat16 *x = peers.x[rank] + row % own * K;
+  float sum = 0;
+  for (int64_t k = 0; k < K; ++k) {
+    float a = __bfloat162float(x[k]);
+    if (D2K_FAULT == 3 && rank != args.rank)
+      a = float(__nv_fp8_e4m3(a));
+    sum += a * __bfloat162float(w[column * K + k]);
+    if (D2K_FAULT == 4 && k % 16 == 15)
+      sum = __bfloat162float(__float2bfloat16_rn(sum));
+  }
+  auto *y = static_cast<__nv_bfloat16 *>(args.Y);
+  y[row * N + column] = __float2bfloat16_rn(sum);
+  if (row == args.M - 1 && column == 0) {
+    if (D2K_FAULT == 6)
+      y[args.M * N] = y[0];
+    if (D2K_FAULT == 7 && args.rank == 0)
+      peers.x[1][0] = __float2bfloat16_rn(777);
+  }
+}
+
+extern "C" int d2k_allgather_gemm(const d2k_allgather_gemm_args *args, void *,
+                                  size_t, cudaStream_t stream) {
+  Peers peers = {};
+  for (int p = 0; p < args->world; ++p)
+    peers.x[p] = static_cast<__nv_bfloat16 *>(const_cast<void *>(args->X[p]));
+  dim3 grid(unsigned((args->N + 127) / 128), unsigned(args->M));
+  faultyGather<<<grid, 128, 0, stream>>>(
+      *args, peers,
+      static_cast<const __nv_bfloat16 *>(
+          args->W[D2K_FAULT == 8 ? 0 : args->rank]));
+  return cudaGetLastError();
+}
