@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The baseline of gemm_nvfp4. On Blackwell one cublasLtMatmul on operands and
+// scales as they are. Hopper has no such unit: there both operands are widened
+// to bf16 in the workspace, which loses nothing, and multiplied by cuBLASLt.
+// Widened weights are four times as large, more than may be prepared, so that
+// this too is in the timed call.
+
+#include "d2k_gemm_nvfp4.h"
+
+#include "d2k/Baseline/CublasLt.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+
+#include <cstring>
+
+namespace {
+
+using Bf16 = __nv_bfloat16;
+
+constexpr int kBlock = D2K_GEMM_NVFP4_B;
+/// What the library gets; behind it are the widened operands.
+constexpr size_t kLibraryBytes = size_t(64) << 20;
+constexpr int kThreads = 256;
+
+/// The e2m1 number in the lowest bits, times \p scale. As fp32, exponent and
+/// fraction of e2m1 are the number times 2^-126.
+__device__ float widen(uint32_t bits, float scale) {
+  uint32_t word = (bits & 7) << 22 | (bits & 8) << 28;
+  return __uint_as_float(word) * 0x1p126f * scale;
+}
+
+/// Widens rows of a matrix with \p words times eight columns. A thread takes
+/// eight numbers of a row, half of what a scale is for, and stores them at
+/// once; a row of blocks is a row of the matrix.
+__global__ void __launch_bounds__(kThreads)
+    widenOperand(const uint32_t *packed, const __nv_fp8_e4m3 *scales, uint4 *to,
+                 int words) {
+  int index = int(blockIdx.x) * kThreads + int(threadIdx.x);
+  if (index >= words)
+    return;
+  int64_t row = blockIdx.y;
+  int block = index / (kBlock / 8), tiles = words / (kBlock / 8) / 4;
+  float scale = float(scales[(row / 128 * tiles + block / 4) * 512 +
+                             row % 32 * 16 + row / 32 % 4 * 4 + block % 4]);
+  uint32_t word = __ldcs(packed + row * words + index), pairs[4];
+  for (int i = 0; i < 4; ++i) {
+    __nv_bfloat162 pair = __floats2bfloat162_rn(
+        widen(word >> (8 * i), scale), widen(word >> (8 * i + 4), scale));
+    memcpy(&pairs[i], &pair, sizeof(pair));
+  }
+  to[row * words + index] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+}
+
+int launchWiden(const void *packed, const void *scales, Bf16 *to, int64_t rows,
+                int64_t columns, cudaStream_t stream) {
+  if (rows > 65535 || columns > 1 << 24)
+    return cudaErrorInvalidValue;
+  int words = int(columns / 8);
+  widenOperand<<<dim3(unsigned((words + kThreads - 1) / kThreads),
+                      unsigned(rows)),
+                 kThreads, 0, stream>>>(
+      static_cast<const uint32_t *>(packed),
+      static_cast<const __nv_fp8_e4m3 *>(scales), reinterpret_cast<uint4 *>(to),
+      words);
+  return cudaGetLastError();
+}
+
+class Baseline {
+public:
+  int run(const d2k_gemm_nvfp4_args &args, void *workspace, size_t bytes,
+          cudaStream_t stream) {
+    size_t widened = size_t(args.M + args.N) * size_t(args.K) * sizeof(Bf16);
+    if (bytes < kLibraryBytes + widened)
+      return cudaErrorInvalidValue;
+    d2k::baseline::Matmul product;
+    product.m = args.M;
+    product.n = args.N;
+    product.k = args.K;
+    product.x = args.X;
+    product.w = args.W;
+    product.d = args.D;
+    product.alpha = args.alpha;
+    product.inputType = CUDA_R_4F_E2M1;
+    product.xScale = args.sX;
+    product.wScale = args.sW;
+    product.xScaleMode = product.wScaleMode =
+        CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+    if (takesScales(product)) {
+      int error = planner.run(product, workspace, kLibraryBytes, stream);
+      identity = planner.getIdentity() + ", on e2m1";
+      return error;
+    }
+    auto *w = reinterpret_cast<Bf16 *>(static_cast<char *>(workspace) +
+                                       kLibraryBytes);
+    Bf16 *x = w + args.N * args.K;
+    if (int error = launchWiden(args.W, args.sW, w, args.N, args.K, stream))
+      return error;
+    if (int error = launchWiden(args.X, args.sX, x, args.M, args.K, stream))
+      return error;
+    product.inputType = CUDA_R_16BF;
+    product.xScale = product.wScale = nullptr;
+    product.x = x;
+    product.w = w;
+    int error = planner.run(product, workspace, kLibraryBytes, stream);
+    identity = "operands widened to bf16, then " + planner.getIdentity();
+    return error;
+  }
+
+  std::string identity;
+
+private:
+  /// Whether the library multiplies e2m1 with scales here.
+  bool takesScales(const d2k::baseline::Matmul &product) {
+    std::array<int64_t, 3> shape = {product.m, product.n, product.k};
+    auto at = scaled.find(shape);
+    if (at == scaled.end())
+      at =
+          scaled.emplace(shape, planner.supports(product, kLibraryBytes)).first;
+    return at->second;
+  }
+
+  d2k::baseline::MatmulPlanner planner;
+  std::map<std::array<int64_t, 3>, bool> scaled;
+};
+
+Baseline &getBaseline() {
+  static Baseline baseline;
+  return baseline;
+}
+
+} // namespace
+
+/// Library, version and algorithm of the last call.
+extern "C" const char *d2k_baseline_identity() {
+  return getBaseline().identity.c_str();
+}
+
+extern "C" int d2k_gemm_nvfp4(const d2k_gemm_nvfp4_args *args, void *workspace,
+                              size_t workspace_bytes, cudaStream_t stream) {
+  return getBaseline().run(*args, workspace, workspace_bytes, stream);
+}
