@@ -14,8 +14,40 @@ using namespace mlir;
 using namespace d2k;
 using namespace d2k::analysis;
 
-/// Visits of one barrier after which its parity must have changed.
-static constexpr unsigned kVisits = 3;
+namespace {
+/// What the parities that a barrier is waited for with amount to.
+enum class Parities { Toggle, Same, Unknown };
+} // namespace
+
+/// Whether the parity changes from each visit of a barrier to the next. A look
+/// ahead of the wait itself uses the same parity as the wait: what each
+/// operation sees by itself counts, too. \p visits are operations with the
+/// parities, in the order in which they run.
+static Parities
+judgeParities(llvm::ArrayRef<std::pair<OpId, IterationValue>> visits,
+              const IterationValues &values) {
+  auto toggles = [](llvm::ArrayRef<IterationValue> list) {
+    for (size_t i = 0; i + 1 < list.size(); ++i)
+      if (!list[i].isConstant() || !list[i + 1].isConstant() ||
+          ((list[i].constant ^ list[i + 1].constant) & 1) == 0)
+        return false;
+    return true;
+  };
+  std::vector<IterationValue> all;
+  std::map<OpId, std::vector<IterationValue>> byOp;
+  for (const auto &[op, parity] : visits) {
+    all.push_back(parity);
+    byOp[op].push_back(parity);
+  }
+  if (toggles(all) || llvm::all_of(byOp, [&](const auto &entry) {
+        return toggles(entry.second);
+      }))
+    return Parities::Toggle;
+  bool same = llvm::all_of(all, [&](const IterationValue &parity) {
+    return parity == all.front() && !values.isUnknown(parity);
+  });
+  return same ? Parities::Same : Parities::Unknown;
+}
 
 bool BarrierPhases::isWait(OpId op) const {
   auto wait = dyn_cast<kern::MBarrierWaitOp>(index.getOp(op));
@@ -89,7 +121,8 @@ bool BarrierPhases::findWaits(uint32_t loop, PhasePairing &result) {
   unsigned iterations = rings.getIterations(loop);
   llvm::SmallVector<OpId, 4> others, unknown;
   // Parities in the order in which a barrier is come to.
-  std::map<IterationValue, std::vector<IterationValue>> parities;
+  std::map<IterationValue, std::vector<std::pair<OpId, IterationValue>>>
+      parities;
   std::vector<OpId> waits;
   for (OpId op : rings.getOrder(loop))
     if (isWait(op))
@@ -110,7 +143,7 @@ bool BarrierPhases::findWaits(uint32_t loop, PhasePairing &result) {
         continue;
       IterationValue parity =
           values.get(index.getId(wait.getPhase()), loop, iteration);
-      parities[barrier].push_back(parity);
+      parities[barrier].push_back({op, parity});
     }
   if (matched.empty() && !unknown.empty()) {
     result.reason = "the loop with the products waits for an mbarrier whose "
@@ -135,14 +168,21 @@ bool BarrierPhases::findWaits(uint32_t loop, PhasePairing &result) {
     return false;
   }
   result.waits.assign(matched.begin(), matched.end());
-  for (const auto &[barrier, sequence] : parities)
-    if (sequence.size() >= kVisits &&
-        llvm::all_of(sequence, [&](const IterationValue &parity) {
-          return parity.isConstant() && parity == sequence.front();
-        })) {
+  for (const auto &[barrier, visits] : parities) {
+    switch (judgeParities(visits, values)) {
+    case Parities::Toggle:
+      continue;
+    case Parities::Same:
       result.kind = PhasePairing::Kind::SameParity;
       return false;
+    case Parities::Unknown:
+      result.reason =
+          "the parity that it is waited for with does not turn from "
+          "one visit of the mbarrier to the next, as far as it can "
+          "be followed";
+      return false;
     }
+  }
   return true;
 }
 

@@ -464,6 +464,19 @@ IterationValues::computeBits(OpId op, llvm::ArrayRef<IterationValue> in,
   if (!table)
     return std::nullopt;
   in = in.take_front(std::min<size_t>(in.size(), 3));
+  // Bits that one operand has only where the other has none are added.
+  bool joins =
+      arith.getKind() == ArithKind::Or || arith.getKind() == ArithKind::Xor;
+  if (joins && in.size() == 2 && !in[0].isConstant() && !in[1].isConstant())
+    for (unsigned i = 0; i < 2; ++i) {
+      const IterationValue &high = in[i];
+      unsigned zeros = std::min(trailingZeros(high.sum), 62u);
+      Range low = constants.getRange(index.getOperands(op)[1 - i]);
+      int64_t unit = int64_t(1) << zeros;
+      if (!low.full && low.low >= 0 && low.high < unit &&
+          high.constant % unit == 0)
+        return add(high, in[1 - i], 1, width);
+    }
   // One operand that is no constant, as often as it likes.
   unsigned which = 3;
   for (unsigned i = 0; i < in.size(); ++i)
@@ -477,8 +490,16 @@ IterationValues::computeBits(OpId op, llvm::ArrayRef<IterationValue> in,
   IterationValue x = in[which];
   BitMap map = mapBits(*table, which, in, width);
   uint64_t all = mask(~uint64_t(0), width);
-  if (map.flipped)
-    return std::nullopt;
+  if (map.flipped) {
+    // Bits below those of the sum, as when two buffers are swapped.
+    unsigned zeros = trailingZeros(x.sum);
+    uint64_t below = zeros >= 64 ? ~uint64_t(0) : (uint64_t(1) << zeros) - 1;
+    if ((map.flipped & ~below) != 0 || map.set != 0 ||
+        (map.kept | map.flipped) != all)
+      return std::nullopt;
+    int64_t turned = x.constant ^ int64_t(map.flipped);
+    return add(x, makeConstant(turned - x.constant), 1, width);
+  }
   // Bits set where the sum has none are added.
   auto plus = [&](IterationValue sum) -> std::optional<IterationValue> {
     if (map.set == 0)

@@ -381,8 +381,9 @@ struct BarrierUse {
   OpId op;
   WarpSet warps;
   bool arrives, waits;
-  /// A named barrier's number; nothing for an mbarrier.
-  std::optional<uint64_t> number;
+  /// The numbers that a named barrier takes in turn, ascending; empty when they
+  /// are not known, and for an mbarrier.
+  llvm::SmallVector<int64_t, 2> numbers;
   bool isNamed = false, isWhole = false;
   /// An mbarrier's object and root.
   SharedObjectId object = kNone;
@@ -391,6 +392,24 @@ struct BarrierUse {
   uint32_t loop = kNone;
 };
 } // namespace
+
+/// All values of a number that is constant or picked by a ring index.
+static llvm::SmallVector<int64_t, 2> getNumbers(LaneForms &forms,
+                                                ValueId value) {
+  LaneForm form = forms.get(value);
+  llvm::SmallVector<int64_t, 2> numbers;
+  if (!form.known || !form.rest.isSame() || form.terms.size() > 1)
+    return numbers;
+  if (form.terms.empty())
+    return {form.rest.getSame()};
+  const auto &[symbol, factor] = form.terms.front();
+  if (!factor.isSame())
+    return numbers;
+  for (int64_t v : forms.getSymbol(symbol).values)
+    numbers.push_back(form.rest.getSame() + v * factor.getSame());
+  llvm::sort(numbers);
+  return numbers;
+}
 
 void WarpRoles::findHandOvers() {
   std::vector<BarrierUse> uses;
@@ -419,7 +438,7 @@ void WarpRoles::findHandOvers() {
     if (auto barrier = dyn_cast<kern::BarrierOp>(operation)) {
       use.isNamed = true;
       use.isWhole = !barrier.getThreads();
-      use.number = constants.get(index.getId(barrier.getId()));
+      use.numbers = getNumbers(forms, index.getId(barrier.getId()));
       use.arrives = barrier.getAction() != kern::BarrierAction::Wait;
       use.waits = barrier.getAction() != kern::BarrierAction::Arrive;
       uses.push_back(use);
@@ -441,8 +460,11 @@ void WarpRoles::findHandOvers() {
       return;
     HandOver over{from, to, a.op, b.op, false};
     if (a.isNamed) {
-      bool same = a.number && b.number ? *a.number == *b.number : false;
-      bool maybe = !a.number || !b.number;
+      // Each takes all of its numbers in turn: they meet at the common ones.
+      bool same = llvm::any_of(a.numbers, [&](int64_t number) {
+        return llvm::is_contained(b.numbers, number);
+      });
+      bool maybe = a.numbers.empty() || b.numbers.empty();
       if (!same && !maybe)
         return;
       // All threads meet: a step of both, and inside their loops only.

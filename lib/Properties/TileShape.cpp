@@ -316,19 +316,33 @@ static void detect(Detector &detector) {
     if (4 * objects.getObject(tile.object).bytes <= 5 * tile.bytes)
       bytesOf[tile.object] = tile.bytes;
   // Parts that one block of code reads are of one step along K; those that
-  // others read are another slot.
+  // others read, or that the block reads behind a further wait, are another
+  // slot.
+  std::vector<OpId> stepOf(index.getNumOps());
+  for (BlockId block = 0; block < index.getNumBlocks(); ++block) {
+    auto [begin, end] = index.getOps(block);
+    OpId step = begin;
+    for (OpId op = begin; op < end; ++op) {
+      auto barrier = llvm::dyn_cast<kern::BarrierOpInterface>(index.getOp(op));
+      if (barrier && barrier.waits() &&
+          barrier.getExtent() != kern::BarrierExtent::Warp)
+        step = op;
+      stepOf[op] = step;
+    }
+  }
+  llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
   auto sum = [&](const std::set<SharedObjectId> &in) {
-    std::map<BlockId, std::set<SharedObjectId>> parts;
+    std::map<OpId, std::set<SharedObjectId>> parts;
     for (const MainProduct *product : most->products)
       for (ValueId value : {product->aValue, product->bValue}) {
         uint32_t access = findAccess(detector, product->op, value);
         SharedObjectId id =
             access == kNone ? kNone : objects.getPlace(access).object;
         if (in.count(id))
-          parts[index.getBlockOf(product->op)].insert(id);
+          parts[stepOf[accesses[access].op]].insert(id);
       }
     double most = 0;
-    for (const auto &[block, ids] : parts) {
+    for (const auto &[step, ids] : parts) {
       double bytes = 0;
       for (SharedObjectId id : ids) {
         if (bytesOf[id] == 0)

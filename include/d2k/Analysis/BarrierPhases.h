@@ -26,7 +26,7 @@
 // hand-over.
 //
 // Not detected: hand-over through barriers of the block (`bar.sync`) between
-// two roles; parities that are not known are taken to be right.
+// two roles.
 //
 // Unknown: a barrier whose address is not known, a ring that nothing gives
 // back.

@@ -238,9 +238,11 @@ static void measure(Detector &detector, const TileOrder &order,
         writerOf[touch.at + i] = touch.thread;
     if (prologue)
       continue;
+    // A bulk copy is one for all lanes, whichever of them issues it.
+    bool bulk = llvm::isa<kern::BulkCopyOp>(index.getOp(info.op));
     std::vector<bool> active = kernel.getLaneForms().getActive(info.op);
     if (trips)
-      written += *trips * *bytes * llvm::count(active, true);
+      written += *trips * *bytes * (bulk ? 1 : llvm::count(active, true));
     else
       counted = false;
   }

@@ -18,6 +18,9 @@ TileOrder::TileOrder(Detector &detector) : detector(detector) {
     mlir::Operation *operation = index.getOp(op);
     auto barrier = llvm::dyn_cast<kern::BarrierOpInterface>(operation);
     bool isBarrier = barrier && barrier.waits();
+    if (llvm::isa<kern::BarrierOp>(operation) &&
+        detector.getConstants().mayRun(op))
+      arrivals.push_back(op);
     if ((!isBarrier && !llvm::isa<kern::AsyncWaitOp>(operation)) ||
         !detector.getConstants().mayRun(op))
       continue;
@@ -25,7 +28,6 @@ TileOrder::TileOrder(Detector &detector) : detector(detector) {
     waits[block].push_back(op);
     if (!isBarrier)
       continue;
-    hasMBarrierWait |= barrier.getExtent() == kern::BarrierExtent::MBarrier;
     if (barrier.getExtent() != kern::BarrierExtent::Warp)
       barriers[block].push_back(op);
   }
@@ -35,6 +37,14 @@ bool TileOrder::canBeOrdered(OpId from, OpId to) const {
   const KernelIndex &index = detector.getIndex();
   const Dominance &dominance = detector.getKernel().getDominance();
   BlockId a = index.getBlockOf(from), b = index.getBlockOf(to);
+  // Roles never run after one another: what one arrives at behind its writes,
+  // the other waits for.
+  bool apart = a != b && !dominance.reaches(a, b);
+  bool arrives =
+      apart && llvm::any_of(arrivals, [&](OpId op) {
+        BlockId block = index.getBlockOf(op);
+        return (block == a && op > from) || dominance.reaches(a, block);
+      });
   for (BlockId block = 0; block < waits.size(); ++block) {
     if (waits[block].empty())
       continue;
@@ -42,14 +52,17 @@ bool TileOrder::canBeOrdered(OpId from, OpId to) const {
                  dominance.reaches(a, block);
     bool before = (block == b && waits[block].front() < to) ||
                   dominance.reaches(block, b);
-    if (after && before)
+    if (!before)
+      continue;
+    if (after)
       return true;
-    // Roles that never run after one another meet at mbarriers.
-    if (before && hasMBarrierWait && llvm::any_of(waits[block], [&](OpId op) {
+    if (llvm::any_of(waits[block], [&](OpId op) {
           auto barrier =
               llvm::dyn_cast<kern::BarrierOpInterface>(index.getOp(op));
-          return barrier &&
-                 barrier.getExtent() == kern::BarrierExtent::MBarrier;
+          if (!barrier)
+            return false;
+          return barrier.getExtent() == kern::BarrierExtent::MBarrier ||
+                 (arrives && barrier.getExtent() == kern::BarrierExtent::Block);
         }))
       return true;
   }

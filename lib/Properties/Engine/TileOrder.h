@@ -34,7 +34,8 @@ private:
   Detector &detector;
   /// By block: its barriers of more than a warp, and all its waits, ascending.
   std::vector<llvm::SmallVector<OpId, 2>> barriers, waits;
-  bool hasMBarrierWait = false;
+  /// Barriers of the block that threads arrive at, ascending.
+  std::vector<OpId> arrivals;
 };
 
 } // namespace d2k::properties
