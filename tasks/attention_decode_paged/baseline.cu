@@ -270,8 +270,11 @@ __global__ void __launch_bounds__(kThreads) joinSplits(Problem problem) {
   const float2 *sums = problem.partialSums + at * problem.splits;
   const float *partial = problem.partial + at * problem.splits * kHead;
   float largest = -INFINITY, sum = 0, column = 0;
+  // Several loads are in flight at a time.
+#pragma unroll 8
   for (int split = 0; split < splits; ++split)
     largest = fmaxf(largest, sums[split].x);
+#pragma unroll 8
   for (int split = 0; split < splits; ++split) {
     float weight = exp2Fast(sums[split].x - largest);
     sum += weight * sums[split].y;

@@ -152,24 +152,23 @@ __global__ void __launch_bounds__(kThreads)
 enum class Kind { Normal, UniformIntegers, LastToken };
 
 /// Keys and values of all tokens, or of one in 256; a block a page of a
-/// sequence. What is not written here stays NaN.
+/// sequence, a warp a row. What is not written here stays NaN.
 __global__ void drawTokens(Attention attention, Bf16 *cache, Kind kind,
                            bool isPerturbation, uint64_t seed) {
   int64_t b = blockIdx.y, first = int64_t(blockIdx.x) * attention.page;
   int64_t length = attention.lengths[b];
   int64_t rowSize = attention.keyHeads * kHead;
-  DrawSpec spec;
-  spec.type = DType::BFloat16;
-  for (int64_t i = threadIdx.x; i < 2 * attention.page * rowSize;
-       i += blockDim.x) {
-    int64_t t = first + i / rowSize % attention.page;
-    bool isValue = i / rowSize >= attention.page;
+  for (int64_t row = threadIdx.x / 32; row < 2 * attention.page;
+       row += blockDim.x / 32) {
+    int64_t t = first + row % attention.page;
+    bool isValue = row >= attention.page;
     if (t >= length)
       continue;
     if (isPerturbation && drawBits(seed, 7, uint64_t(b << 32 | t)) % 256 != 0)
       continue;
+    DrawSpec spec;
+    spec.type = DType::BFloat16;
     spec.kind = DrawKind::Normal;
-    spec.scale = 1;
     if (kind == Kind::LastToken && t == length - 1 && !isValue)
       spec.scale = 4;
     if (kind == Kind::UniformIntegers && isValue) {
@@ -177,10 +176,11 @@ __global__ void drawTokens(Attention attention, Bf16 *cache, Kind kind,
       spec.low = -4;
       spec.high = 4;
     }
-    int64_t index = ((b << 32 | t) * 2 + isValue) * rowSize + i % rowSize;
-    auto bits = uint16_t(drawElement(spec, seed, index));
-    int64_t to = getRow(attention, b, 0, t, isValue) + i % rowSize;
-    cache[to] = __ushort_as_bfloat16(bits);
+    int64_t to = getRow(attention, b, 0, t, isValue);
+    int64_t index = ((b << 32 | t) * 2 + isValue) * rowSize;
+    for (int64_t i = threadIdx.x % 32; i < rowSize; i += 32)
+      cache[to + i] =
+          __ushort_as_bfloat16(uint16_t(drawElement(spec, seed, index + i)));
   }
 }
 

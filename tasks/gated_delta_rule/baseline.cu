@@ -77,9 +77,7 @@ __device__ float expFast(float x) { return exp2Fast(x * 1.44269504f); }
 
 /// Multiplies a pair of bf16 and rounds.
 __device__ uint32_t scalePair(uint32_t pair, float factor) {
-  __nv_bfloat162 two;
-  memcpy(&two, &pair, sizeof(two));
-  float2 wide = __bfloat1622float2(two);
+  float2 wide = unpackBf16(pair);
   return packBf16(wide.x * factor, wide.y * factor);
 }
 
@@ -94,10 +92,9 @@ __device__ void storeRows(const SharedMatrix<kWidth> &to, int row,
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float factor = half ? second : first;
-      uint32_t pair = packBf16(sums[column][2 * half] * factor,
-                               sums[column][2 * half + 1] * factor);
-      memcpy(to.at(row + lane / 4 + half * 8, column) + lane % 4 * 2, &pair,
-             sizeof(pair));
+      storePair(to.at(row + lane / 4 + half * 8, column) + lane % 4 * 2,
+                packBf16(sums[column][2 * half] * factor,
+                         sums[column][2 * half + 1] * factor));
     }
 }
 
@@ -250,9 +247,9 @@ __global__ void __launch_bounds__(kThreads) prepareChunks(Problem problem) {
   // Operands: the inverse, beta e^sum k, and beta v.
   for (int i = thread; i < kTokens * kTokens / 2; i += kThreads) {
     int t = i / (kTokens / 2), s = i % (kTokens / 2) * 2;
-    uint32_t pair = packBf16(s <= t ? memory.T[t][s] : 0.0f,
-                             s + 1 <= t ? memory.T[t][s + 1] : 0.0f);
-    memcpy(inverse.at(t, s / kChunk) + s % kChunk, &pair, sizeof(pair));
+    storePair(inverse.at(t, s / kChunk) + s % kChunk,
+              packBf16(s <= t ? memory.T[t][s] : 0.0f,
+                       s + 1 <= t ? memory.T[t][s + 1] : 0.0f));
   }
   for (int i = thread; i < kTokens * (kHead / kChunk); i += kThreads) {
     int t = i / (kHead / kChunk), place = i % (kHead / kChunk);
@@ -418,9 +415,7 @@ __global__ void __launch_bounds__(kThreads) passStates(Problem problem) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         int row = warp * 16 + lane / 4 + half * 8;
-        __nv_bfloat162 two;
-        memcpy(&two, &own[n][half], sizeof(two));
-        float2 value = __bfloat1622float2(two);
+        float2 value = unpackBf16(own[n][half]);
         uint32_t pair = packBf16(value.x - products[n][2 * half],
                                  value.y - products[n][2 * half + 1]);
         if (row < count)
@@ -428,8 +423,8 @@ __global__ void __launch_bounds__(kThreads) passStates(Problem problem) {
                                         lane % 4 * 2) = pair;
         // Decayed to the chunk's end, for the state; rows beyond the end are
         // multiplied by zeros of k.
-        pair = scalePair(pair, expFast(last - sums[row]));
-        memcpy(u.at(row, n) + lane % 4 * 2, &pair, sizeof(pair));
+        storePair(u.at(row, n) + lane % 4 * 2,
+                  scalePair(pair, expFast(last - sums[row])));
       }
     __syncthreads();
     float decay = expFast(last);
@@ -638,10 +633,7 @@ __global__ void __launch_bounds__(kStepThreads) step(Problem problem) {
   sum = sumWarps(sum);
   uint2 words =
       *reinterpret_cast<const uint2 *>(problem.v + gate * kHead + lane * 4);
-  __nv_bfloat162 pairs[2];
-  memcpy(pairs, &words, sizeof(words));
-  float2 low = __bfloat1622float2(pairs[0]),
-         high = __bfloat1622float2(pairs[1]);
+  float2 low = unpackBf16(words.x), high = unpackBf16(words.y);
   float4 u = make_float4(
       beta * (low.x - decay * sum.x), beta * (low.y - decay * sum.y),
       beta * (high.x - decay * sum.z), beta * (high.y - decay * sum.w));

@@ -92,9 +92,13 @@ __global__ void __launch_bounds__(kSumThreads) sumSteps(Problem problem) {
         ((b * problem.chunks + chunk) * problem.heads + head) * kTokens +
         lane * kEach;
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      problem.steps[at + i] = steps[h][lane * kEach + i];
-      problem.sums[at + i] = own[i] + offset;
+    for (int i = 0; i < kEach; i += 4) {
+      const float *from = steps[h] + lane * kEach + i;
+      *reinterpret_cast<float4 *>(problem.steps + at + i) =
+          make_float4(from[0], from[1], from[2], from[3]);
+      *reinterpret_cast<float4 *>(problem.sums + at + i) =
+          make_float4(own[i] + offset, own[i + 1] + offset, own[i + 2] + offset,
+                      own[i + 3] + offset);
     }
   }
 }
@@ -197,9 +201,7 @@ __global__ void __launch_bounds__(kThreads) addChunk(Problem problem) {
     float weight = weights[s];
 #pragma unroll
     for (uint32_t &pair : pairs) {
-      __nv_bfloat162 two;
-      memcpy(&two, &pair, sizeof(two));
-      float2 wide = __bfloat1622float2(two);
+      float2 wide = unpackBf16(pair);
       pair = packBf16(wide.x * weight, wide.y * weight);
     }
     *reinterpret_cast<uint4 *>(x.at(s, place)) =
@@ -375,12 +377,11 @@ __global__ void __launch_bounds__(kThreads) computeOutputs(Problem problem) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       int row = warp * 16 + lane / 4 + half * 8;
-      __nv_bfloat162 two;
-      memcpy(&two, x.at(first + row, column) + lane % 4 * 2, sizeof(two));
-      float2 value = __bfloat1622float2(two);
-      uint32_t pair = packBf16(result[column][2 * half] + D * value.x,
-                               result[column][2 * half + 1] + D * value.y);
-      memcpy(out.at(row, column) + lane % 4 * 2, &pair, sizeof(pair));
+      float2 value = unpackBf16(*reinterpret_cast<const uint32_t *>(
+          x.at(first + row, column) + lane % 4 * 2));
+      storePair(out.at(row, column) + lane % 4 * 2,
+                packBf16(result[column][2 * half] + D * value.x,
+                         result[column][2 * half + 1] + D * value.y));
     }
   __syncwarp();
   for (int i = lane; i < 16 * (kHead / kChunk); i += 32) {

@@ -184,10 +184,9 @@ __global__ void __launch_bounds__(kThreads, 1) decodeSplit(Problem problem) {
           float low = exp2Fast(scores[n][2 * half] - base);
           float high = exp2Fast(scores[n][2 * half + 1] - base);
           sums[half] += low + high;
-          uint32_t pair = packBf16(low, high);
-          memcpy(weights.at(rows[half], keyPart * kPairs * 2 + n) +
-                     lane % 4 * 2,
-                 &pair, sizeof(pair));
+          storePair(weights.at(rows[half], keyPart * kPairs * 2 + n) +
+                        lane % 4 * 2,
+                    packBf16(low, high));
         }
       }
     }
@@ -273,9 +272,8 @@ __global__ void __launch_bounds__(kThreads, 1) decodeSplit(Problem problem) {
       for (int n = 0; n < kColumns / 8; ++n) {
         float low = result[m][n][2 * half], high = result[m][n][2 * half + 1];
         if (problem.splits == 1) {
-          uint32_t pair = packBf16(low * inverse, high * inverse);
-          memcpy(problem.output + at * kValues + column + n * 8, &pair,
-                 sizeof(pair));
+          storePair(problem.output + at * kValues + column + n * 8,
+                    packBf16(low * inverse, high * inverse));
         } else {
           *reinterpret_cast<float2 *>(to + n * 8) = make_float2(low, high);
         }
@@ -296,8 +294,11 @@ __global__ void __launch_bounds__(kJoinThreads) joinSplits(Problem problem) {
                          int64_t(threadIdx.x) * 4;
   float largest = -INFINITY, sum = 0;
   float4 columns = make_float4(0, 0, 0, 0);
+  // Several loads are in flight at a time.
+#pragma unroll 8
   for (int split = 0; split < splits; ++split)
     largest = fmaxf(largest, parts[split].x);
+#pragma unroll 8
   for (int split = 0; split < splits; ++split) {
     // 0 for a split of which this row sees nothing.
     float weight = exp2Fast(parts[split].x - largest);

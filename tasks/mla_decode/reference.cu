@@ -157,16 +157,14 @@ __global__ void __launch_bounds__(kThreads)
 
 enum class Kind { Normal, UniformIntegers, LastToken };
 
-/// The rows of all tokens, or of one in 256; a block a page of a sequence. What
-/// is not written here stays NaN.
+/// The rows of all tokens, or of one in 256; a block a page of a sequence, a
+/// warp a row. What is not written here stays NaN.
 __global__ void drawTokens(Attention attention, Bf16 *cache, Kind kind,
                            bool isPerturbation, uint64_t seed) {
   int64_t b = blockIdx.y, first = int64_t(blockIdx.x) * kPage;
   int64_t length = attention.lengths[b];
-  for (int i = int(threadIdx.x); i < kPage * kRow; i += int(blockDim.x)) {
-    int64_t t = first + i / kRow;
-    if (t >= length)
-      return;
+  for (int64_t t = first + threadIdx.x / 32; t < first + kPage && t < length;
+       t += blockDim.x / 32) {
     if (isPerturbation && drawBits(seed, 7, uint64_t(b << 32 | t)) % 256 != 0)
       continue;
     DrawSpec spec;
@@ -179,9 +177,10 @@ __global__ void drawTokens(Attention attention, Bf16 *cache, Kind kind,
       spec.low = -4;
       spec.high = 4;
     }
-    int64_t index = (b << 32 | t) * kRow + i % kRow;
-    auto bits = uint16_t(drawElement(spec, seed, index));
-    cache[getRow(attention, b, t) + i % kRow] = __ushort_as_bfloat16(bits);
+    int64_t to = getRow(attention, b, t), index = (b << 32 | t) * kRow;
+    for (int i = int(threadIdx.x) % 32; i < kRow; i += 32)
+      cache[to + i] =
+          __ushort_as_bfloat16(uint16_t(drawElement(spec, seed, index + i)));
   }
 }
 

@@ -87,6 +87,19 @@ __device__ inline uint32_t packBf16(float low, float high) {
   return bits;
 }
 
+/// The two numbers of packBf16.
+__device__ inline float2 unpackBf16(uint32_t bits) {
+  __nv_bfloat162 pair;
+  memcpy(&pair, &bits, sizeof(pair));
+  return __bfloat1622float2(pair);
+}
+
+/// Stores two numbers of packBf16 at an even element, in one access: the
+/// compiler makes four of memcpy to where it cannot see the alignment.
+__device__ inline void storePair(Bf16 *to, uint32_t bits) {
+  *reinterpret_cast<uint32_t *>(to) = bits;
+}
+
 /// 2^x by the special function unit, 0 where the result is subnormal.
 __device__ inline float exp2Fast(float x) {
   float y;
