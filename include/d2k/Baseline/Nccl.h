@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// NCCL for baselines on several GPUs: the ranks are threads of one process, each
-// with its GPU current. Only for baseline.cu, which the harness compiles with
-// this header's folder; the task names nccl in baseline_libraries.
+// NCCL for baselines on several GPUs: the ranks are threads of one process,
+// each with its GPU current. Only for baseline.cu, which the harness compiles
+// with this header's folder; the task names nccl in baseline_libraries.
 
 #ifndef D2K_BASELINE_NCCL_H
 #define D2K_BASELINE_NCCL_H

@@ -107,8 +107,7 @@ __device__ inline ProductPlace getProductPlace(int64_t n,
                                                const int64_t *tiles) {
   int64_t tileColumns = (n + kProductTile - 1) / kProductTile;
   int64_t tile = tiles ? tiles[blockIdx.x] : int64_t(blockIdx.x);
-  return {tile / tileColumns * kProductTile,
-          tile % tileColumns * kProductTile};
+  return {tile / tileColumns * kProductTile, tile % tileColumns * kProductTile};
 }
 
 template <typename Operands>
