@@ -100,6 +100,11 @@ if config.ptxas:
     for target in cuda_tools.ptxasTargets(config.ptxas):
         config.available_features.add("ptxas-" + target)
 
+# %cuda-include is the folder of the toolkit's headers.
+if config.cuda_include:
+    config.available_features.add("cuda-include")
+    config.substitutions.append(("%cuda-include", config.cuda_include))
+
 # %fake-cuda runs a program with the fake CUDA of test/FakeCuda and the tasks of
 # test/Runner/Inputs/root.
 fake = os.path.join(config.d2k_binary_dir, "lib", "libD2KFakeCuda.so")

@@ -4,6 +4,7 @@
 
 #include "ClangUnit.h"
 #include "Compat.h"
+#include "VirtualFiles.h"
 
 #include "d2k/Support/Files.h"
 
@@ -112,14 +113,8 @@ Result<ClangPtx> cuda::compileWithClang(const HostRequest &request,
   command.insert(command.end(), {"-O3", "-gline-tables-only", "-S", "-include",
                                  kCompatPath, path.str().str()});
 
-  auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  memory->addFile(kCompatPath, 0,
-                  llvm::MemoryBuffer::getMemBuffer(kCompatText));
-  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(
-      llvm::vfs::getRealFileSystem());
-  overlay->pushOverlay(memory);
   auto files = llvm::makeIntrusiveRefCnt<clang::FileManager>(
-      clang::FileSystemOptions(), overlay);
+      clang::FileSystemOptions(), makeFileSystem(request.toolkit));
 
   ClangPtx result;
   result.tool = "Clang " CLANG_VERSION_STRING;

@@ -4,6 +4,7 @@
 
 #include "Compat.h"
 #include "HeaderCache.h"
+#include "VirtualFiles.h"
 
 #include "d2k/Support/Files.h"
 
@@ -68,6 +69,8 @@ std::vector<std::string> cuda::getLanguageArguments(const HostRequest &request,
     args.push_back("-isystem");
     args.push_back(cccl);
   }
+  args.push_back("-idirafter");
+  args.push_back(kLastIncludePath);
   args.insert(args.end(), flags.macros.begin(), flags.macros.end());
   return args;
 }
@@ -205,7 +208,8 @@ private:
 static std::unique_ptr<clang::ASTUnit>
 buildTree(std::vector<std::string> args,
           const std::optional<std::string> &header, const std::string &path,
-          const std::string &text, Collector &collector) {
+          const std::string &text, const std::string &toolkit,
+          Collector &collector) {
   if (header) {
     args.push_back("-include-pch");
     args.push_back(*header);
@@ -213,13 +217,11 @@ buildTree(std::vector<std::string> args,
     args.push_back("-include");
     args.push_back(kCompatPath);
   }
-  args.push_back("-idirafter");
-  args.push_back(kLastIncludePath);
   return clang::tooling::buildASTFromCodeWithArgs(
       text, args, path, "clang",
       std::make_shared<clang::PCHContainerOperations>(),
       clang::tooling::getClangStripDependencyFileAdjuster(),
-      {{kCompatPath, kCompatText}, {kOpenMPPath, kOpenMPText}}, &collector);
+      getVirtualFiles(toolkit), &collector);
 }
 
 ClangUnit cuda::readUnit(const HostRequest &request, const NvccFlags &flags,
@@ -244,7 +246,7 @@ ClangUnit cuda::readUnit(const HostRequest &request, const NvccFlags &flags,
     header = headers->get();
     if (!header)
       break;
-    unit.ast = buildTree(args, header, path, text, collector);
+    unit.ast = buildTree(args, header, path, text, request.toolkit, collector);
     if (!unit.ast || collector.refusesHeader) {
       unit.ast.reset();
       collector = Collector();
@@ -252,7 +254,8 @@ ClangUnit cuda::readUnit(const HostRequest &request, const NvccFlags &flags,
     }
   }
   if (!unit.ast)
-    unit.ast = buildTree(args, std::nullopt, path, text, collector);
+    unit.ast =
+        buildTree(args, std::nullopt, path, text, request.toolkit, collector);
 
   std::optional<DeviceBodies> bodies;
   if (unit.ast && !collector.errors.empty())
@@ -270,7 +273,7 @@ ClangUnit cuda::readUnit(const HostRequest &request, const NvccFlags &flags,
     // The unit's text and our headers were handed over in memory.
     for (auto it = sources.fileinfo_begin(); it != sources.fileinfo_end(); ++it)
       if (llvm::StringRef name = it->first.getName();
-          name != path && name != kCompatPath && name != kOpenMPPath)
+          name != path && !isVirtualHeader(name))
         unit.files.push_back(name.str());
   }
   return unit;

@@ -157,6 +157,11 @@ D2K_PACKED(ru)
 /// Searched last: headers that come with nvcc's host compiler and not with
 /// Clang.
 inline constexpr const char *kLastIncludePath = "/d2k/include";
+/// Clang's wrapper around the toolkit includes this header of cuRAND, which a
+/// toolkit without libraries lacks. Only programs that use cuRAND need more
+/// than an empty one.
+inline constexpr const char *kCurandPath =
+    "/d2k/include/curand_mtgp32_kernel.h";
 inline constexpr const char *kOpenMPPath = "/d2k/include/omp.h";
 
 /// The functions of OpenMP that programs call (OpenMP 5.2, chapter 18). They

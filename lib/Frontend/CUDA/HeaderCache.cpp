@@ -3,6 +3,7 @@
 #include "HeaderCache.h"
 
 #include "Compat.h"
+#include "VirtualFiles.h"
 
 #include "d2k/Support/Files.h"
 #include "d2k/Support/Sha256.h"
@@ -46,7 +47,8 @@ static std::string describeToolkit(const std::string &toolkit) {
 
 HeaderCache::HeaderCache(std::string folder, std::vector<std::string> arguments,
                          const std::string &toolkit)
-    : folder(std::move(folder)), arguments(std::move(arguments)) {
+    : folder(std::move(folder)), arguments(std::move(arguments)),
+      toolkit(toolkit) {
   std::string text = clang::getClangFullVersion();
   for (const std::string &argument : this->arguments)
     text += '\n' + argument;
@@ -116,14 +118,8 @@ std::optional<std::string> HeaderCache::build() const {
                                       scratch))
     return std::nullopt;
 
-  auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  memory->addFile(kCompatPath, 0,
-                  llvm::MemoryBuffer::getMemBuffer(kCompatText));
-  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(
-      llvm::vfs::getRealFileSystem());
-  overlay->pushOverlay(memory);
   auto files = llvm::makeIntrusiveRefCnt<clang::FileManager>(
-      clang::FileSystemOptions(), overlay);
+      clang::FileSystemOptions(), makeFileSystem(toolkit));
   std::vector<std::string> command = {"clang"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   command.push_back("-fsyntax-only");

@@ -40,6 +40,7 @@ private:
 
   std::string folder;
   std::vector<std::string> arguments;
+  std::string toolkit;
   std::string key;
 };
 

@@ -183,6 +183,24 @@ void HostDetector::finish(const PropertyInfo &info) {
                        : trace.incompleteBecause.front(),
                    "a launch list measured by a profile", {});
     }
+  // Of a property that PTX decides, too, the host code tells one half: that it
+  // shows nothing proves nothing about a kernel whose PTX was not read.
+  for (size_t i = 0; i < analysis.kernels.size(); ++i) {
+    TierSet complete = analysis.kernels[i].completeTiers;
+    if (info.subject == Subject::Host ||
+        !info.detectorTiers.contains(Tier::Source) ||
+        !info.detectorTiers.contains(Tier::Ptx) ||
+        complete.contains(Tier::Ptx) || complete.contains(Tier::PtxClang))
+      continue;
+    bool isProved = false;
+    for (const auto &[key, finding] : facts)
+      isProved |= key.first == i && getWorkloads(finding).empty();
+    if (!isProved)
+      addSourceUndecided(i,
+                         "the host code tells only how the kernel is launched, "
+                         "and its PTX was not read",
+                         "the kernel's PTX", {});
+  }
   for (auto &[key, finding] : facts) {
     Fact fact;
     fact.property = info.id;
