@@ -319,8 +319,9 @@ class Translator:
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 TOOLKIT = os.environ.get("D2K_HOST_CUDA_INCLUDE", "/usr/local/cuda/include")
-# Of these there are stand-ins where the toolkit has their headers.
-STAND_INS = ("nccl.h",)
+# Of these there are stand-ins where the toolkit has their headers. Of CUB there
+# is a sort, in include/cub.
+STAND_INS = ("nccl.h", "cub/device/device_radix_sort.cuh", "cub/version.cuh")
 # Kernels of these are not there in source, or need the CUDA compiler.
 LIBRARIES = re.compile(r"^(cub/|thrust/|cublas|cudnn|nccl|cufft|cusparse)")
 
@@ -329,7 +330,10 @@ def translate(path, output, folders, overlay, done):
     with open(path, encoding="utf-8") as file:
         text = file.read()
     for quote, name in INCLUDE.findall(text):
-        if name in STAND_INS and os.path.isfile(os.path.join(TOOLKIT, name)):
+        if name in STAND_INS and any(
+            os.path.isfile(os.path.join(TOOLKIT, folder, name))
+            for folder in ("", "cccl")
+        ):
             continue
         if LIBRARIES.match(name):
             print(f"{path}: includes {name}, which only a GPU has", file=sys.stderr)
