@@ -35,7 +35,8 @@ extern "C" {
  * rule does not use is null and is left alone. */
 typedef struct d2k_expected {
   /* The value in exact arithmetic, as well as fp64 gives it, not rounded to the
-   * output's type. For acceptance rules: the value that the rule is about. */
+   * output's type. Where it is an infinity, only that infinity is accepted. For
+   * acceptance rules: the value that the rule is about. */
   double *exact;
   /* The value computed in the working precision that
    * tolerance.working_precision names, rounded to the output's type. Rules

@@ -209,6 +209,7 @@ struct ElementReport {
   double error, errorWorking;
   /// Error over allowed; 0 where both are 0.
   double ratio;
+  /// Finite, or an infinity where the exact value is infinite.
   bool isFinite;
   /// Differs from the rounded exact value (rules with steps or bits).
   bool differs;
@@ -241,6 +242,13 @@ D2K_HOST_DEVICE inline ElementReport judgeElement(const CompareJob &job,
   report.got = task::decodeElement(job.type, bits);
   report.isFinite = std::isfinite(report.got);
   report.expected = exact;
+  if (std::isinf(exact)) {
+    // An infinity is nothing but itself: the logarithm of an empty sum.
+    report.isFinite = !std::isnan(report.got);
+    report.differs = report.fails = report.got != exact;
+    report.error = report.ratio = report.fails ? fabs(exact) : 0.0;
+    return report;
+  }
   switch (job.rule) {
   case CompareRule::Exact: {
     uint64_t right = task::encodeElement(job.type, exact);

@@ -171,6 +171,33 @@ TEST(Compare, ExactMeansTheRoundedValue) {
   EXPECT_EQ(result.firstFailed, 2u);
 }
 
+TEST(Compare, InfinityIsOnlyItself) {
+  for (CompareRule rule : {CompareRule::Exact, CompareRule::Bound}) {
+    std::vector<double> exact = {-INFINITY, -INFINITY, -INFINITY,
+                                 -INFINITY, 1,         -INFINITY};
+    Case test(rule, DType::Float32, exact,
+              {-INFINITY, INFINITY, NAN, -3e38, 1, -INFINITY});
+    test.job.working = exact.data();
+    test.job.relative = 1;
+    CompareResult result = test.run();
+    EXPECT_EQ(result.compared, 6u);
+    EXPECT_EQ(result.failed, 3u);
+    EXPECT_EQ(result.firstFailed, 1u);
+    EXPECT_EQ(result.nonFinite, 1u);
+  }
+  // Where it is right it adds nothing to the errors.
+  Case right(CompareRule::Bound, DType::Float32, {-INFINITY, 2},
+             {-INFINITY, 2.5});
+  std::vector<double> working = {-INFINITY, 2.25};
+  right.job.working = working.data();
+  right.job.relative = 1;
+  CompareResult result = right.run();
+  EXPECT_EQ(result.failed, 0u);
+  EXPECT_EQ(result.squares, 0.25);
+  EXPECT_EQ(result.squaresWorking, 0.0625);
+  EXPECT_EQ(result.maxRatio, 0.25);
+}
+
 TEST(Compare, Bound) {
   // Allowed: 2^-8 |r| + 2^-10 S = 2^-8 + 2^-10 * 4 = 2^-7 for the first two.
   Case test(CompareRule::Bound, DType::Float32, {1, 1, -2, 0},
