@@ -175,6 +175,13 @@ struct SharedMatrix {
     loadTransposed(b, getAddress(lane, row, n));
   }
 
+  /// Fragment a whose rows are the columns 16 n.. of this matrix and whose
+  /// columns are its rows row..; \p lane is that of getLaneB.
+  static __device__ void loadTransposedA(uint32_t (&a)[4], uint32_t lane,
+                                         int row, int n) {
+    loadTransposed(a, getAddress(lane, row, n));
+  }
+
 private:
   /// From the address of chunk c < 2 of a row to that of chunk 2 k + c of the
   /// row \p row, a multiple of 8, below it.
