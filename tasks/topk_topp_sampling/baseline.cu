@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The baseline of topk_topp_sampling: one kernel, one block a row, no sort of
+// the row; sorting it, as frameworks do, moves each logit about 20 times more.
+//
+// With top_k from 1 to kMostCandidates a row is read twice. The k-th largest of
+// the threads' maxima is no more than the k-th largest logit, so the columns
+// that reach it are few and have all of K; they are ranked in shared memory.
+//
+// Otherwise sums of exponentials above a few logits bound N from below; the
+// columns above that bound are copied, and the borders of K and N are found
+// among them by bisection, two bits a pass. On three rows that uses three
+// multiprocessors only.
+
+#include "d2k_topk_topp_sampling.h"
+
+#include <cuda_runtime.h>
+
+namespace {
+
+constexpr int kThreads = 512;
+constexpr int kWarps = kThreads / 32;
+/// Room for candidates in shared memory; with equal logits there may be more,
+/// and then the other way is taken.
+constexpr int kMostCandidates = kThreads;
+constexpr float kLog2e = 1.4426950408889634f;
+
+/// The order of floats as that of unsigned numbers; both zeros are equal.
+__device__ unsigned getKey(float logit) {
+  unsigned bits = __float_as_uint(logit == 0.0f ? 0.0f : logit);
+  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+struct Shared {
+  unsigned keys[kMostCandidates];
+  int columns[kMostCandidates];
+  /// By rank.
+  float weights[kMostCandidates];
+  int ranked[kMostCandidates];
+  float partial[3][kWarps];
+  unsigned maxima[kThreads];
+  int size;
+  unsigned threshold;
+  int column;
+};
+
+/// Sums of three values a thread, to all threads.
+__device__ float3 sumBlock(float3 value, Shared &shared) {
+  for (int step = 16; step; step /= 2) {
+    value.x += __shfl_xor_sync(0xffffffffu, value.x, step);
+    value.y += __shfl_xor_sync(0xffffffffu, value.y, step);
+    value.z += __shfl_xor_sync(0xffffffffu, value.z, step);
+  }
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) {
+    shared.partial[0][threadIdx.x / 32] = value.x;
+    shared.partial[1][threadIdx.x / 32] = value.y;
+    shared.partial[2][threadIdx.x / 32] = value.z;
+  }
+  __syncthreads();
+  value = make_float3(0, 0, 0);
+#pragma unroll
+  for (int warp = 0; warp < kWarps; ++warp) {
+    value.x += shared.partial[0][warp];
+    value.y += shared.partial[1][warp];
+    value.z += shared.partial[2][warp];
+  }
+  return value;
+}
+
+/// Calls `visit(logit, column)` for each element of a row, four a load.
+template <typename Visit>
+__device__ void visitRow(const float *logits, int size, Visit visit) {
+  constexpr int kUnroll = 4;
+  const auto *vectors = reinterpret_cast<const float4 *>(logits);
+  for (int first = int(threadIdx.x); first < size / 4;
+       first += kThreads * kUnroll) {
+    float4 values[kUnroll];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u)
+      if (first + u * kThreads < size / 4)
+        values[u] = vectors[first + u * kThreads];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      int vector = first + u * kThreads;
+      if (vector >= size / 4)
+        break;
+      visit(values[u].x, 4 * vector);
+      visit(values[u].y, 4 * vector + 1);
+      visit(values[u].z, 4 * vector + 2);
+      visit(values[u].w, 4 * vector + 3);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Few candidates
+//===----------------------------------------------------------------------===//
+
+/// The `rank`-th largest of the threads' maxima, which are left in shared memory.
+__device__ unsigned findThreshold(unsigned own, int rank, Shared &shared) {
+  shared.maxima[threadIdx.x] = own;
+  // By bisection, because counting is cheap.
+  unsigned key = 0;
+  for (int bit = 31; bit >= 0; --bit) {
+    unsigned candidate = key | 1u << bit;
+    if (__syncthreads_count(own >= candidate) >= rank)
+      key = candidate;
+  }
+  return key;
+}
+
+/// Samples from the first k of the candidates in shared memory.
+__device__ int sampleCandidates(Shared &shared, int k, float most, float scale,
+                                float topP, float u) {
+  int size = shared.size;
+  for (int i = int(threadIdx.x); i < size; i += kThreads) {
+    unsigned key = shared.keys[i];
+    int column = shared.columns[i], rank = 0;
+    for (int j = 0; j < size; ++j)
+      rank += shared.keys[j] > key ||
+              (shared.keys[j] == key && shared.columns[j] < column);
+    unsigned bits = key & 0x80000000u ? key & 0x7fffffffu : ~key;
+    shared.weights[rank] = exp2f((__uint_as_float(bits) - most) * scale);
+    shared.ranked[rank] = column;
+  }
+  __syncthreads();
+  k = k < size ? k : size;
+  // Sums of the weights up to each rank: a scan by all threads.
+  int i = int(threadIdx.x);
+  float own = i < k ? shared.weights[i] : 0.0f, sum = own;
+  for (int step = 1; step < 32; step *= 2) {
+    float other = __shfl_up_sync(0xffffffffu, sum, step);
+    sum += i % 32 >= step ? other : 0.0f;
+  }
+  if (i % 32 == 31)
+    shared.partial[0][i / 32] = sum;
+  __syncthreads();
+  float before = 0, whole = 0;
+  for (int warp = 0; warp < kWarps; ++warp) {
+    before += warp < i / 32 ? shared.partial[0][warp] : 0.0f;
+    whole += shared.partial[0][warp];
+  }
+  sum += before;
+  // N: the ranks before which the share is not reached.
+  int n = __syncthreads_count(i < k && sum - own < topP * whole);
+  n = n > 0 ? n : 1;
+  if (i == 0)
+    shared.column = 0x7fffffff;
+  float mass = 0, upTo = 0;
+  int last = 0;
+  __syncthreads();
+  if (i < n) {
+    int column = shared.ranked[i];
+    for (int j = 0; j < n; ++j) {
+      mass += shared.weights[j];
+      upTo += shared.ranked[j] <= column ? shared.weights[j] : 0.0f;
+      last = last > shared.ranked[j] ? last : shared.ranked[j];
+    }
+    if (upTo > u * mass || column == last)
+      atomicMin(&shared.column, column);
+  }
+  __syncthreads();
+  return shared.column;
+}
+
+//===----------------------------------------------------------------------===//
+// Many candidates
+//===----------------------------------------------------------------------===//
+
+/// All columns with a larger key, and those with this key up to a column.
+struct Prefix {
+  unsigned key;
+  int lastColumn;
+
+  __device__ bool has(unsigned other, int column) const {
+    return other > key || (other == key && column <= lastColumn);
+  }
+};
+
+/// Columns in any order; without `columns` they are 0, 1, 2 ...
+struct List {
+  const unsigned *keys;
+  const int *columns;
+  int size;
+};
+
+/// The sums over a list of `value(key, column)` where `choose` has bits 0, 1
+/// and 2.
+template <typename Choose, typename Value>
+__device__ float3 sumList(const List &list, Shared &shared, Choose choose,
+                          Value value) {
+  float3 own = make_float3(0, 0, 0);
+  for (int i = int(threadIdx.x); i < list.size; i += kThreads) {
+    unsigned key = list.keys[i];
+    int column = list.columns[i];
+    int chosen = choose(key, column);
+    float amount = chosen ? value(key) : 0.0f;
+    own.x += chosen & 1 ? amount : 0.0f;
+    own.y += chosen & 2 ? amount : 0.0f;
+    own.z += chosen & 4 ? amount : 0.0f;
+  }
+  return sumBlock(own, shared);
+}
+
+/// The largest number below 2^(2 * digits) for which `reached` of it holds;
+/// `reached` tests three ascending numbers at once, and holds of 0.
+template <typename Reached>
+__device__ unsigned bisect(int digits, Reached reached) {
+  unsigned found = 0;
+  for (int digit = digits - 1; digit >= 0; --digit) {
+    unsigned step = 1u << 2 * digit;
+    found += step * unsigned(reached(found + step, found + 2 * step,
+                                     found + 3 * step));
+  }
+  return found;
+}
+
+/// The shortest prefix of `all` whose values sum to `target`, or all of it.
+template <typename Value>
+__device__ Prefix findPrefix(const List &list, const Prefix &all, float target,
+                             Shared &shared, Value value) {
+  unsigned key = bisect(16, [&](unsigned a, unsigned b, unsigned c) {
+    float3 sums = sumList(
+        list, shared,
+        [&](unsigned k, int column) {
+          return all.has(k, column) ? (k >= a) | (k >= b) << 1 | (k >= c) << 2
+                                    : 0;
+        },
+        value);
+    return (sums.x >= target) + (sums.y >= target) + (sums.z >= target);
+  });
+  float above = sumList(
+                    list, shared,
+                    [&](unsigned k, int column) {
+                      return int(k > key && all.has(k, column));
+                    },
+                    value)
+                    .x;
+  unsigned column = bisect(15, [&](unsigned a, unsigned b, unsigned c) {
+    float3 before = sumList(
+        list, shared,
+        [&](unsigned k, int i) {
+          return k == key && all.has(k, i)
+                     ? (unsigned(i) < a) | (unsigned(i) < b) << 1 |
+                           (unsigned(i) < c) << 2
+                     : 0;
+        },
+        value);
+    return (above + before.x < target) + (above + before.y < target) +
+           (above + before.z < target);
+  });
+  return {key, int(column)};
+}
+
+__global__ void __launch_bounds__(kThreads)
+    sample(const float *__restrict__ allLogits,
+           const float *__restrict__ temperatures,
+           const float *__restrict__ topPs, const float *__restrict__ us,
+           const int *__restrict__ topKs, int *__restrict__ tokens,
+           unsigned *__restrict__ workspace, int columns) {
+  __shared__ Shared shared;
+  int64_t row = blockIdx.x;
+  const float *logits = allLogits + row * columns;
+  int k = topKs[row];
+  float topP = topPs[row], u = us[row];
+  if (k == 0 || k > columns)
+    k = columns;
+
+  unsigned own = 0;
+  visitRow(logits, columns, [&](float logit, int) {
+    unsigned key = getKey(logit);
+    own = own > key ? own : key;
+  });
+  bool isSmall = k <= kMostCandidates;
+  unsigned threshold = findThreshold(own, isSmall ? k : 1, shared);
+  unsigned mostKey = 0;
+  for (int i = int(threadIdx.x) % 32; i < kThreads; i += 32)
+    mostKey = mostKey > shared.maxima[i] ? mostKey : shared.maxima[i];
+  mostKey = __reduce_max_sync(0xffffffffu, mostKey);
+  float most = __uint_as_float(mostKey & 0x80000000u ? mostKey & 0x7fffffffu
+                                                     : ~mostKey);
+  float scale = kLog2e / temperatures[row];
+
+  if (isSmall) {
+    if (threadIdx.x == 0)
+      shared.size = 0;
+    __syncthreads();
+    visitRow(logits, columns, [&](float logit, int column) {
+      unsigned key = getKey(logit);
+      if (key < threshold)
+        return;
+      int place = atomicAdd(&shared.size, 1);
+      if (place < kMostCandidates) {
+        shared.keys[place] = key;
+        shared.columns[place] = column;
+      }
+    });
+    __syncthreads();
+    if (shared.size <= kMostCandidates) {
+      int token = sampleCandidates(shared, k, most, scale, topP, u);
+      if (threadIdx.x == 0)
+        tokens[row] = token;
+      return;
+    }
+  }
+
+  auto weigh = [&](unsigned key) {
+    unsigned bits = key & 0x80000000u ? key & 0x7fffffffu : ~key;
+    return exp2f((__uint_as_float(bits) - most) * scale);
+  };
+  // What is above three logits, and in all: 6, 12 and 24 octaves below.
+  unsigned pivots[3];
+#pragma unroll
+  for (int i = 0; i < 3; ++i)
+    pivots[i] = getKey(most - float(6 << i) / scale);
+  float3 sums = make_float3(0, 0, 0), counts = make_float3(0, 0, 0);
+  float whole = 0;
+  visitRow(logits, columns, [&](float logit, int) {
+    unsigned key = getKey(logit);
+    float weight = weigh(key);
+    whole += weight;
+    sums.x += key >= pivots[0] ? weight : 0.0f;
+    sums.y += key >= pivots[1] ? weight : 0.0f;
+    sums.z += key >= pivots[2] ? weight : 0.0f;
+    counts.x += key >= pivots[0];
+    counts.y += key >= pivots[1];
+    counts.z += key >= pivots[2];
+  });
+  sums = sumBlock(sums, shared);
+  counts = sumBlock(counts, shared);
+  whole = sumBlock(make_float3(whole, 0, 0), shared).x;
+  // With a limit of k the list has to have k columns, else N's share.
+  bool isLimited = k < columns;
+  auto suffices = [&](float count, float sum) {
+    return isLimited ? count >= float(k) : sum >= topP * whole;
+  };
+  threshold = suffices(counts.x, sums.x)   ? pivots[0]
+              : suffices(counts.y, sums.y) ? pivots[1]
+              : suffices(counts.z, sums.z) ? pivots[2]
+                                           : 0;
+  unsigned *keys = workspace + row * columns * 2;
+  int *listed = reinterpret_cast<int *>(keys + columns);
+  if (threadIdx.x == 0)
+    shared.size = 0;
+  __syncthreads();
+  visitRow(logits, columns, [&](float logit, int column) {
+    unsigned key = getKey(logit);
+    if (key < threshold)
+      return;
+    int place = atomicAdd(&shared.size, 1);
+    keys[place] = key;
+    listed[place] = column;
+  });
+  __syncthreads();
+  List list = {keys, listed, shared.size};
+
+  Prefix kept = {0, columns - 1};
+  if (isLimited) {
+    kept = findPrefix(list, kept, float(k), shared,
+                      [](unsigned) { return 1.0f; });
+    whole = sumList(
+                list, shared,
+                [&](unsigned key, int column) {
+                  return int(kept.has(key, column));
+                },
+                weigh)
+                .x;
+  }
+  kept = findPrefix(list, kept, topP * whole, shared, weigh);
+  float mass =
+      sumList(
+          list, shared,
+          [&](unsigned key, int column) { return int(kept.has(key, column)); },
+          weigh)
+          .x;
+  // The largest column of N before which there is no more than u's share.
+  unsigned end = bisect(15, [&](unsigned a, unsigned b, unsigned c) {
+    float3 before = sumList(
+        list, shared,
+        [&](unsigned key, int i) {
+          return kept.has(key, i)
+                     ? (unsigned(i) < a) | (unsigned(i) < b) << 1 |
+                           (unsigned(i) < c) << 2
+                     : 0;
+        },
+        weigh);
+    return (before.x <= u * mass) + (before.y <= u * mass) +
+           (before.z <= u * mass);
+  });
+  if (threadIdx.x == 0)
+    shared.column = 0;
+  __syncthreads();
+  for (int i = int(threadIdx.x); i < list.size; i += kThreads)
+    if (unsigned(listed[i]) <= end && kept.has(keys[i], listed[i]))
+      atomicMax(&shared.column, listed[i]);
+  __syncthreads();
+  if (threadIdx.x == 0)
+    tokens[row] = shared.column;
+}
+
+} // namespace
+
+extern "C" const char *d2k_baseline_identity() {
+  return "one kernel, a block a row: candidates by the threads' maxima, else "
+         "bisection";
+}
+
+extern "C" int d2k_topk_topp_sampling(const d2k_topk_topp_sampling_args *args,
+                                      void *workspace, size_t workspace_bytes,
+                                      cudaStream_t stream) {
+  if (args->B > INT32_MAX || args->V >= 1 << 24 || args->V % 4 != 0 ||
+      workspace_bytes < size_t(args->B) * size_t(args->V) * 8)
+    return cudaErrorInvalidValue;
+  sample<<<unsigned(args->B), kThreads, 0, stream>>>(
+      args->logits, args->temperature, args->top_p, args->u, args->top_k,
+      args->token, static_cast<unsigned *>(workspace), int(args->V));
+  return cudaGetLastError();
+}
