@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The baseline of gemm_dual_swiglu: one cublasLtMatmul for both projections,
-// [M,2F] in bf16 in the workspace, then one kernel for silu(G) * U with 16-byte
+// [M,2F] in bf16 in the workspace, of which the library has what is left (64
+// MiB), then one kernel for silu(G) * U with 16-byte
 // accesses, as serving code has it today.
 
 #include "d2k_gemm_dual_swiglu.h"
@@ -19,8 +20,6 @@ using Bf16 = __nv_bfloat16;
 /// Elements of a 16-byte vector.
 constexpr int kVector = 8;
 constexpr int kThreads = 256;
-/// What the library gets; the rest of the workspace holds G and U.
-constexpr size_t kLibraryBytes = size_t(64) << 20;
 
 /// Two floats rounded to bf16, the first in the lower half.
 __device__ uint32_t packPair(float low, float high) {
@@ -80,11 +79,10 @@ extern "C" int d2k_gemm_dual_swiglu(const d2k_gemm_dual_swiglu_args *args,
                                     cudaStream_t stream) {
   size_t productBytes = size_t(args->M) * size_t(args->F) * 2 * sizeof(Bf16);
   int64_t blocks = (args->F / kVector + kThreads - 1) / kThreads;
-  if (workspace_bytes < kLibraryBytes + productBytes || args->M > 65535 ||
-      blocks > INT32_MAX)
+  if (workspace_bytes < productBytes || args->M > 65535 || blocks > INT32_MAX)
     return cudaErrorInvalidValue;
-  auto *gateAndUp =
-      reinterpret_cast<Bf16 *>(static_cast<char *>(workspace) + kLibraryBytes);
+  // M * F is a multiple of 64, so that what follows is aligned.
+  auto *gateAndUp = static_cast<Bf16 *>(workspace);
   d2k::baseline::Matmul product;
   product.m = args->M;
   product.n = 2 * args->F;
@@ -92,8 +90,9 @@ extern "C" int d2k_gemm_dual_swiglu(const d2k_gemm_dual_swiglu_args *args,
   product.x = args->X;
   product.w = args->W;
   product.d = gateAndUp;
-  if (int error =
-          getBaseline().planner.run(product, workspace, kLibraryBytes, stream))
+  if (int error = getBaseline().planner.run(
+          product, static_cast<char *>(workspace) + productBytes,
+          workspace_bytes - productBytes, stream))
     return error;
   multiplyGated<<<dim3(unsigned(blocks), unsigned(args->M)), kThreads, 0,
                   stream>>>(gateAndUp, static_cast<Bf16 *>(args->H), args->F);

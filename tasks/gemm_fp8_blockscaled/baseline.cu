@@ -3,11 +3,11 @@
 // The baseline of gemm_fp8_blockscaled: cuBLASLt with scales of blocks.
 //
 // On Hopper the library takes the task's scales as they are, one for 128
-// columns of a row of X and one for 128x128 of W, but wants a multiple of four
-// rows: other M go through copies in the workspace. On Blackwell it has scales
-// of 32 columns instead, as exponents in a tiled layout; one kernel writes each
-// scale as often as it is needed, within the timed call, because so many bytes
-// are not allowed to be prepared.
+// columns of a row of X and one for 128x128 of W, but wants multiples of four
+// rows and blocks: others go through copies in the workspace. On Blackwell it
+// has scales of 32 columns instead, as exponents in a tiled layout; one kernel
+// writes each scale as often as it is needed, within the timed call, because so
+// many bytes are not allowed to be prepared.
 
 #include "d2k_gemm_fp8_blockscaled.h"
 
@@ -15,15 +15,11 @@
 
 #include <cuda_bf16.h>
 
-#include <algorithm>
-
 namespace {
 
 constexpr int64_t kBlock = D2K_GEMM_FP8_BLOCKSCALED_B;
 /// Columns that a scale of the tiled layout is for.
 constexpr int64_t kTiledBlock = 32;
-/// What the library gets; the rest of the workspace is used here.
-constexpr size_t kLibraryBytes = size_t(64) << 20;
 constexpr int kThreads = 256;
 
 int64_t alignUp(int64_t value, int64_t multiple) {
@@ -58,23 +54,27 @@ __global__ void __launch_bounds__(kThreads)
   tiles[tile * 128 + row % 32 * 4 + row % 128 / 32] = exponent * 0x01010101u;
 }
 
-/// The workspace behind the library's part, handed out piece by piece.
+/// The workspace, handed out piece by piece. The library has what is left (64
+/// MiB).
 class Workspace {
 public:
   Workspace(void *data, size_t bytes)
-      : next(static_cast<char *>(data) + kLibraryBytes),
-        end(static_cast<char *>(data) + bytes) {}
+      : next(static_cast<char *>(data)), end(next + bytes) {}
 
   /// Null when there is too little left.
   template <typename T>
   T *take(int64_t bytes) {
     char *data = next;
+    // So that what comes next is aligned too.
+    bytes = alignUp(bytes, 256);
     if (end - next < bytes)
       return nullptr;
-    // The start of what comes next is aligned again.
-    next += std::min(alignUp(bytes, 256), int64_t(end - next));
+    next += bytes;
     return reinterpret_cast<T *>(data);
   }
+
+  void *getRest() const { return next; }
+  size_t getRestBytes() const { return size_t(end - next); }
 
 private:
   char *next, *end;
@@ -84,8 +84,6 @@ class Baseline {
 public:
   int run(const d2k_gemm_fp8_blockscaled_args &args, void *workspace,
           size_t bytes, cudaStream_t stream) {
-    if (bytes < kLibraryBytes)
-      return cudaErrorInvalidValue;
     int device = 0, major = 0;
     if (int error = cudaGetDevice(&device))
       return error;
@@ -100,21 +98,33 @@ public:
     product.w = args.W;
     product.d = args.D;
     product.inputType = CUDA_R_8F_E4M3;
-    Workspace rest(workspace, bytes);
-    return major >= 10 ? runTiled(args, workspace, rest, stream)
-                       : runBlocked(args, workspace, rest, stream);
+    Workspace pieces(workspace, bytes);
+    return major >= 10 ? runTiled(args, pieces, stream)
+                       : runBlocked(args, pieces, stream);
   }
 
   std::string identity;
 
 private:
-  int runBlocked(const d2k_gemm_fp8_blockscaled_args &args, void *workspace,
-                 Workspace &rest, cudaStream_t stream) {
-    // The library's rows of scales of W are padded to four; here they are not.
-    if (args.K / kBlock % 4 != 0)
-      return cudaErrorNotSupported;
+  int runBlocked(const d2k_gemm_fp8_blockscaled_args &args,
+                 Workspace &workspace, cudaStream_t stream) {
     product.xScale = args.sX;
     product.wScale = args.sW;
+    // Rows of scales of W are multiples of four for the library.
+    int64_t blocks = args.K / kBlock;
+    if (blocks % 4 != 0) {
+      int64_t rows = (args.N + kBlock - 1) / kBlock;
+      size_t bytes = size_t(blocks) * sizeof(float);
+      size_t paddedBytes = size_t(alignUp(blocks, 4)) * sizeof(float);
+      auto *scales = workspace.take<float>(rows * int64_t(paddedBytes));
+      if (!scales)
+        return cudaErrorInvalidValue;
+      if (int error =
+              cudaMemcpy2DAsync(scales, paddedBytes, args.sW, bytes, bytes,
+                                size_t(rows), cudaMemcpyDeviceToDevice, stream))
+        return error;
+      product.wScale = scales;
+    }
     product.xScaleMode = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
     product.wScaleMode = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
     product.m = alignUp(args.M, 4);
@@ -123,8 +133,8 @@ private:
     if (isPadded) {
       // What the rows beyond the last hold does not matter: they are not
       // copied back.
-      auto *x = rest.take<char>(product.m * args.K);
-      auto *d = rest.take<char>(product.m * args.N * 2);
+      auto *x = workspace.take<char>(product.m * args.K);
+      auto *d = workspace.take<char>(product.m * args.N * 2);
       if (!x || !d)
         return cudaErrorInvalidValue;
       if (int error = cudaMemcpyAsync(x, args.X, size_t(args.M * args.K),
@@ -133,7 +143,8 @@ private:
       product.x = x;
       product.d = d;
     }
-    if (int error = planner.run(product, workspace, kLibraryBytes, stream))
+    if (int error = planner.run(product, workspace.getRest(),
+                                workspace.getRestBytes(), stream))
       return error;
     identity = planner.getIdentity() + ", scales of 128 and 128x128";
     if (!isPadded)
@@ -143,12 +154,12 @@ private:
                            cudaMemcpyDeviceToDevice, stream);
   }
 
-  int runTiled(const d2k_gemm_fp8_blockscaled_args &args, void *workspace,
-               Workspace &rest, cudaStream_t stream) {
+  int runTiled(const d2k_gemm_fp8_blockscaled_args &args, Workspace &workspace,
+               cudaStream_t stream) {
     int64_t blocks = args.K / kBlock;
     auto writeTiles = [&](const Scales &scales) -> const void * {
       int64_t rows = alignUp(scales.rows, 128);
-      auto *tiles = rest.take<uint32_t>(rows * (args.K / kTiledBlock));
+      auto *tiles = workspace.take<uint32_t>(rows * (args.K / kTiledBlock));
       int64_t grid = (rows * blocks + kThreads - 1) / kThreads;
       if (tiles && grid <= INT32_MAX)
         tileScales<<<unsigned(grid), kThreads, 0, stream>>>(scales, tiles,
@@ -163,7 +174,8 @@ private:
       return error;
     product.xScaleMode = product.wScaleMode =
         CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
-    if (int error = planner.run(product, workspace, kLibraryBytes, stream))
+    if (int error = planner.run(product, workspace.getRest(),
+                                workspace.getRestBytes(), stream))
       return error;
     identity = planner.getIdentity() + ", scales of 32 as exponents, written "
                                        "by two kernels";

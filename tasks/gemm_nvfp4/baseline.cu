@@ -20,8 +20,6 @@ namespace {
 using Bf16 = __nv_bfloat16;
 
 constexpr int kBlock = D2K_GEMM_NVFP4_B;
-/// What the library gets; behind it are the widened operands.
-constexpr size_t kLibraryBytes = size_t(64) << 20;
 constexpr int kThreads = 256;
 
 /// The e2m1 number in the lowest bits, times \p scale. As fp32, exponent and
@@ -72,8 +70,11 @@ public:
   int run(const d2k_gemm_nvfp4_args &args, void *workspace, size_t bytes,
           cudaStream_t stream) {
     size_t widened = size_t(args.M + args.N) * size_t(args.K) * sizeof(Bf16);
-    if (bytes < kLibraryBytes + widened)
+    if (bytes < widened)
       return cudaErrorInvalidValue;
+    // Widened operands come first; the library has what is left (64 MiB).
+    void *library = static_cast<char *>(workspace) + widened;
+    size_t libraryBytes = bytes - widened;
     d2k::baseline::Matmul product;
     product.m = args.M;
     product.n = args.N;
@@ -87,13 +88,12 @@ public:
     product.wScale = args.sW;
     product.xScaleMode = product.wScaleMode =
         CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
-    if (takesScales(product)) {
-      int error = planner.run(product, workspace, kLibraryBytes, stream);
+    if (takesScales(product, libraryBytes)) {
+      int error = planner.run(product, library, libraryBytes, stream);
       identity = planner.getIdentity() + ", on e2m1";
       return error;
     }
-    auto *w = reinterpret_cast<Bf16 *>(static_cast<char *>(workspace) +
-                                       kLibraryBytes);
+    auto *w = static_cast<Bf16 *>(workspace);
     Bf16 *x = w + args.N * args.K;
     if (int error = launchWiden(args.W, args.sW, w, args.N, args.K, stream))
       return error;
@@ -103,7 +103,7 @@ public:
     product.xScale = product.wScale = nullptr;
     product.x = x;
     product.w = w;
-    int error = planner.run(product, workspace, kLibraryBytes, stream);
+    int error = planner.run(product, library, libraryBytes, stream);
     identity = "operands widened to bf16, then " + planner.getIdentity();
     return error;
   }
@@ -112,12 +112,11 @@ public:
 
 private:
   /// Whether the library multiplies e2m1 with scales here.
-  bool takesScales(const d2k::baseline::Matmul &product) {
+  bool takesScales(const d2k::baseline::Matmul &product, size_t bytes) {
     std::array<int64_t, 3> shape = {product.m, product.n, product.k};
     auto at = scaled.find(shape);
     if (at == scaled.end())
-      at =
-          scaled.emplace(shape, planner.supports(product, kLibraryBytes)).first;
+      at = scaled.emplace(shape, planner.supports(product, bytes)).first;
     return at->second;
   }
 

@@ -17,8 +17,6 @@ namespace {
 using namespace d2k::baseline;
 
 constexpr int kGroup = D2K_GEMM_W4A16_G;
-/// What the library gets; behind it are the widened weights.
-constexpr size_t kLibraryBytes = size_t(64) << 20;
 /// Rows of X above which the first design is not tried.
 constexpr int64_t kMostRows = 128;
 
@@ -205,18 +203,22 @@ class Baseline {
 public:
   int run(const d2k_gemm_w4a16_args &args, void *workspace, size_t bytes,
           cudaStream_t stream) {
+    // Widened weights come first; the library has what is left (64 MiB).
+    size_t widened = size_t(args.N) * size_t(args.K) * sizeof(Bf16);
     if (args.N > 65535 || args.K > 1 << 24 || args.M > 1 << 24 ||
-        bytes < kLibraryBytes + size_t(args.N) * size_t(args.K) * sizeof(Bf16))
+        bytes < widened)
       return cudaErrorInvalidValue;
+    Memory memory = {static_cast<uint4 *>(workspace),
+                     static_cast<char *>(workspace) + widened, bytes - widened};
     Shape shape = {args.M, args.N, args.K};
     auto at = choices.find(shape);
     if (at == choices.end()) {
       int choice = 0;
-      if (int error = choose(choice, args, workspace, stream))
+      if (int error = choose(choice, args, memory, stream))
         return error;
       at = choices.emplace(shape, choice).first;
     }
-    int error = call(at->second, args, workspace, stream);
+    int error = call(at->second, args, memory, stream);
     identity = at->second == 0
                    ? "weights widened to bf16, then " + planner.getIdentity()
                    : "mma.sync kernel, weights widened in "
@@ -230,20 +232,25 @@ public:
 private:
   using Shape = std::array<int64_t, 3>;
 
+  /// The parts of the workspace.
+  struct Memory {
+    uint4 *weights;
+    void *library;
+    size_t libraryBytes;
+  };
+
   /// \p choice is the number of tiles of the kernel for few rows, or 0 for the
   /// library.
-  int call(int choice, const d2k_gemm_w4a16_args &args, void *workspace,
+  int call(int choice, const d2k_gemm_w4a16_args &args, const Memory &memory,
            cudaStream_t stream) {
     if (choice != 0)
       return launchFewRows(args, choice, stream);
-    auto *w = reinterpret_cast<uint4 *>(static_cast<char *>(workspace) +
-                                        kLibraryBytes);
     int words = int(args.K / 8);
     dim3 grid(unsigned((words + kWidenThreads - 1) / kWidenThreads),
               unsigned(args.N));
     widenWeights<<<grid, kWidenThreads, 0, stream>>>(
         static_cast<const uint32_t *>(args.q),
-        static_cast<const Bf16 *>(args.s), args.z, w, words);
+        static_cast<const Bf16 *>(args.s), args.z, memory.weights, words);
     if (int error = cudaGetLastError())
       return error;
     Matmul product;
@@ -251,12 +258,12 @@ private:
     product.n = args.N;
     product.k = args.K;
     product.x = args.X;
-    product.w = w;
+    product.w = memory.weights;
     product.d = args.D;
-    return planner.run(product, workspace, kLibraryBytes, stream);
+    return planner.run(product, memory.library, memory.libraryBytes, stream);
   }
 
-  int choose(int &choice, const d2k_gemm_w4a16_args &args, void *workspace,
+  int choose(int &choice, const d2k_gemm_w4a16_args &args, const Memory &memory,
              cudaStream_t stream) {
     choice = 0;
     if (args.M > kMostRows)
@@ -264,9 +271,9 @@ private:
     float best = 0;
     for (int candidate : {0, 2, 4}) {
       float milliseconds = 0;
-      auto run = [&] { return call(candidate, args, workspace, stream); };
-      if (int error = timer.measure(milliseconds, run, workspace, kLibraryBytes,
-                                    stream))
+      auto run = [&] { return call(candidate, args, memory, stream); };
+      if (int error = timer.measure(milliseconds, run, memory.library,
+                                    memory.libraryBytes, stream))
         return error;
       if (candidate == 0 || milliseconds < best) {
         best = milliseconds;

@@ -223,10 +223,11 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice, CUdevice) {
 
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
                               CUdevice) {
-  // An H200, but with an L2 that a CPU can read in no time.
+  // An H200, but with an L2 that a CPU can read in no time. With the option
+  // sm_100 it says that it is a B200.
   switch (attribute) {
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-    *value = 9;
+    *value = hasOption("sm_100") ? 10 : 9;
     break;
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
     *value = 0;

@@ -13,6 +13,7 @@
 //     throttled   NVML says that the GPU is too hot
 //     no-cupti    CUPTI refuses tracing for lack of permission
 //     devices=N   number of devices (default 1)
+//     sm_100      its compute capability is 10.0, not 9.0
 //
 // A "kernel" of a fake submission is a host function `void kernel(void **)`
 // that cudaLaunchKernel is given; it gets the array of parameters. A null

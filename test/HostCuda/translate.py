@@ -321,7 +321,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTIL
 TOOLKIT = os.environ.get("D2K_HOST_CUDA_INCLUDE", "/usr/local/cuda/include")
 # Of these there are stand-ins where the toolkit has their headers. Of CUB there
 # is a sort, in include/cub.
-STAND_INS = ("nccl.h", "cub/device/device_radix_sort.cuh", "cub/version.cuh")
+STAND_INS = ("cublasLt.h", "nccl.h", "cub/device/device_radix_sort.cuh", "cub/version.cuh")
 # Kernels of these are not there in source, or need the CUDA compiler.
 LIBRARIES = re.compile(r"^(cub/|thrust/|cublas|cudnn|nccl|cufft|cusparse)")
 
