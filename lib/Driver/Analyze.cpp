@@ -26,6 +26,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <mutex>
 #include <set>
 
 using namespace d2k;
@@ -90,6 +91,7 @@ private:
   Result<void> addResult(const std::string &name, TierResult result,
                          std::vector<KernelFacts> &kernels);
   UnitOutcome readUnit(const Input &input);
+  void readHost(const std::string &arch);
   void readPtx(Unit &unit, UnitOutcome &outcome);
   void readSass(Unit &unit, UnitOutcome &outcome);
   Result<void> takeUnit(UnitOutcome unit);
@@ -104,6 +106,11 @@ private:
   /// Clang compiles: it was asked for, or there is no nvcc.
   bool usesClang = false;
   std::vector<Input> inputs;
+  std::vector<const Input *> sources;
+  /// The host code is read once, by whoever needs it first.
+  bool readsHost = false;
+  std::once_flag hostIsRead;
+  std::optional<Result<cuda::HostProgram>> host;
   AnalyzeOutcome outcome;
   /// Everything that compilers read.
   std::vector<std::string> files;
@@ -123,6 +130,8 @@ Result<void> Pipeline::collectInputs() {
       Result<std::vector<Input>> found = readFolder(path);
       if (!found)
         return forwardFailure(std::move(found));
+      if (Result<void> picked = pickTarget(path, request.arch, *found); !picked)
+        return picked;
       for (Input &input : *found)
         inputs.push_back(std::move(input));
       continue;
@@ -338,7 +347,20 @@ void Pipeline::readPtx(Unit &unit, UnitOutcome &outcome) {
   outcome.kern = reader.takeKern();
 }
 
+void Pipeline::readHost(const std::string &arch) {
+  std::call_once(hostIsRead,
+                 [&] { host = readHostCode(request, sources, arch); });
+}
+
 void Pipeline::readSass(Unit &unit, UnitOutcome &outcome) {
+  // Machine code is compared with the loops of the source.
+  if (readsHost && !unit.images.empty()) {
+    readHost(request.arch      ? *request.arch
+             : unit.isCompiled ? request.defaultArch
+                               : unit.images.front().target.getName());
+    if (*host)
+      unit.extras.loops = (*host)->loops;
+  }
   Timer timer(outcome.sassSeconds);
   TierReader reader(request, keepKern);
   if (unit.disassembly)
@@ -550,16 +572,11 @@ Result<AnalyzeOutcome> Pipeline::run() {
   usesClang = !request.withPtx && !request.withCubin &&
               (request.compiler == PtxCompiler::Clang ||
                (request.compiler == PtxCompiler::Auto && !hasNvcc()));
-  std::vector<const Input *> sources;
   for (const Input &input : inputs)
     if (input.kind == InputKind::Cuda)
       sources.push_back(&input);
-  std::optional<Result<cuda::HostProgram>> host;
-  auto readHost = [&](const std::string &arch) {
-    host = readHostCode(request, sources, arch);
-  };
   usesClang &= !sources.empty();
-  bool readsHost = request.readSource && !sources.empty();
+  readsHost = request.readSource && !sources.empty();
   // PTX and machine code that are handed in know the target better.
   bool knowsTarget = request.arch || !(request.withPtx || request.withCubin);
 

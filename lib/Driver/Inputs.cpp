@@ -10,8 +10,10 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
+
+#include <set>
 
 using namespace d2k;
 
@@ -27,10 +29,10 @@ static bool isDisassembly(llvm::StringRef path, llvm::StringRef text) {
 static Result<InputKind> classify(const std::string &path,
                                   llvm::StringRef text) {
   llvm::StringRef extension = llvm::sys::path::extension(path);
-  if (sass::isContainer(text) || llvm::is_contained(kCodeExtensions, extension))
-    return InputKind::MachineCode;
   if (text.trim().empty())
     return fail(FailureKind::Input, path + ": is empty");
+  if (sass::isContainer(text) || llvm::is_contained(kCodeExtensions, extension))
+    return InputKind::MachineCode;
   if (isDisassembly(path, text))
     return InputKind::Disassembly;
   if (extension == ".ptx")
@@ -128,4 +130,53 @@ Result<std::vector<Input>> d2k::readFolder(const std::string &path) {
     return fail(FailureKind::Input, path + ": holds no .cu, .ptx, .cubin, .so "
                                            "or .o file");
   return inputs;
+}
+
+/// The architectures that `input` has code for; none when they are not known.
+static std::set<std::string> findTargets(const Input &input) {
+  std::set<std::string> targets;
+  if (input.kind == InputKind::MachineCode) {
+    // What is wrong with the file is said when it is read.
+    if (Result<std::vector<sass::Image>> images = sass::listImages(input.path))
+      for (const sass::Image &image : *images)
+        targets.insert(image.target.getName());
+  } else if (input.kind == InputKind::Ptx) {
+    // `.target sm_90a, texmode_independent`
+    llvm::StringRef rest =
+        llvm::StringRef(input.bytes).split("\n.target").second;
+    llvm::StringRef name = rest.ltrim(" \t").take_until(
+        [](char c) { return c == ',' || llvm::isSpace(c); });
+    if (!name.empty())
+      targets.insert(name.str());
+  }
+  return targets;
+}
+
+Result<void> d2k::pickTarget(const std::string &folder,
+                             const std::optional<std::string> &arch,
+                             std::vector<Input> &inputs) {
+  std::set<std::string> all;
+  std::vector<bool> isWanted;
+  bool any = false;
+  for (const Input &input : inputs) {
+    std::set<std::string> targets = findTargets(input);
+    all.insert(targets.begin(), targets.end());
+    isWanted.push_back(targets.empty() || (arch && targets.count(*arch)));
+    any |= isWanted.back();
+  }
+  if (arch ? any : all.size() <= 1) {
+    std::vector<Input> wanted;
+    for (size_t i = 0; arch && i < inputs.size(); ++i)
+      if (isWanted[i])
+        wanted.push_back(std::move(inputs[i]));
+    if (arch)
+      inputs = std::move(wanted);
+    return {};
+  }
+  std::string list = llvm::join(all, ", ");
+  return fail(FailureKind::Usage, arch ? folder +
+                                             ": has no code for the --arch " +
+                                             *arch + "; it has " + list
+                                       : folder + ": has code for " + list +
+                                             "; choose one with --arch");
 }

@@ -55,6 +55,14 @@ Result<Input> readInput(const std::string &path);
 /// is launched.
 Result<std::vector<Input>> readFolder(const std::string &path);
 
+/// Leaves of \p inputs, which were found in \p folder, those for the
+/// architecture \p arch, and those of which it is not known (sources). Fails
+/// with kind Usage when there are none, and when there is code for several
+/// architectures and none was chosen.
+Result<void> pickTarget(const std::string &folder,
+                        const std::optional<std::string> &arch,
+                        std::vector<Input> &inputs);
+
 } // namespace d2k
 
 #endif // D2K_LIB_DRIVER_INPUTS_H

@@ -5,11 +5,13 @@
 #include "TierReader.h"
 
 #include "d2k/Dialect/Kern/Kern.h"
+#include "d2k/Dialect/Kern/Location.h"
 #include "d2k/Dialect/Kern/Transforms/Passes.h"
 #include "d2k/Frontend/PTX/Parser.h"
 #include "d2k/Frontend/PTXToKern/Lift.h"
 #include "d2k/Frontend/SASSToKern/Lift.h"
 #include "d2k/Properties/Properties.h"
+#include "d2k/Properties/SourceLoops.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
@@ -17,6 +19,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace d2k;
@@ -74,6 +77,24 @@ TierReader::cached(const std::string &key,
   return made;
 }
 
+/// Where in the file `name` a remark is: "k.cubin: 0x15a0 (gemm.cu:178): ",
+/// "k.ptx:120:5 (gemm.cu:178): ".
+static std::string describePlace(const std::string &name, mlir::Location loc) {
+  std::string place = name;
+  if (mlir::FileLineColLoc sass = kern::getSassLocation(loc))
+    place += ": 0x" + llvm::utohexstr(sass.getLine(), /*LowerCase=*/true);
+  else if (mlir::FileLineColLoc ptx = kern::getPtxLocation(loc))
+    place += ":" + std::to_string(ptx.getLine()) + ":" +
+             std::to_string(ptx.getColumn());
+  // The author's line is the outermost.
+  auto frames = kern::getSourceLocations(loc);
+  if (!frames.empty())
+    place += " (" +
+             llvm::sys::path::filename(frames.back().file.getValue()).str() +
+             ":" + std::to_string(frames.back().line) + ")";
+  return place + ": ";
+}
+
 /// Lifts with `lift`, inlines device functions and runs the detectors of
 /// `tier`.
 Result<TierResult> TierReader::analyzeKern(const std::string &name, Tier tier,
@@ -84,9 +105,8 @@ Result<TierResult> TierReader::analyzeKern(const std::string &name, Tier tier,
   std::string failures;
   mlir::ScopedDiagnosticHandler handler(
       &context, [&](mlir::Diagnostic &diagnostic) {
-        std::string text;
-        llvm::raw_string_ostream(text)
-            << diagnostic.getLocation() << ": " << diagnostic;
+        std::string text = describePlace(name, diagnostic.getLocation());
+        llvm::raw_string_ostream(text) << diagnostic;
         if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
           failures += "\n" + text;
         else
@@ -217,6 +237,8 @@ Result<TierResult> TierReader::analyzeCode(const sass::Module &module,
         mlir::OwningOpRef<mlir::ModuleOp> lifted = liftToKern(module, context);
         if (lifted)
           setDirectives(*lifted, module, extras);
+        if (lifted && extras.loops)
+          properties::setSourceLoops(*lifted, *extras.loops);
         return lifted;
       });
   if (!result)
@@ -246,10 +268,22 @@ Result<TierResult> TierReader::analyzeCode(const sass::Module &module,
 
 /// Everything in `extras`, for a cache key.
 static std::string describe(const KernelExtras &extras) {
-  std::string text;
+  std::string text = extras.loops ? "source" : "no source";
   auto add = [&](const std::optional<int64_t> &number) {
     text += number ? " " + std::to_string(*number) : " -";
   };
+  if (extras.loops)
+    for (const SourceLoop &loop : *extras.loops) {
+      text += "\n" + loop.file + "\n" + loop.function + "\n";
+      for (int64_t number : {loop.line, loop.column, loop.headEnd, loop.end})
+        add(number);
+      add(loop.step);
+      add(loop.unroll);
+      for (const SourceAccess &access : loop.accesses)
+        for (int64_t number :
+             {access.line, access.bytes, access.loads, access.stores})
+          add(number);
+    }
   for (const auto &[name, resources] : extras.resources) {
     text += "\n" + name;
     add(resources.spillBytes);

@@ -12,6 +12,7 @@
 
 #include "d2k/Driver/Analyze.h"
 #include "d2k/Driver/Compile.h"
+#include "d2k/Fact/SourceLoop.h"
 #include "d2k/Frontend/SASS/Module.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -24,6 +25,8 @@ namespace d2k {
 /// What is known about the kernels of one input besides their code; by mangled
 /// name.
 struct KernelExtras {
+  /// The loops of the source, when it was read.
+  std::optional<std::vector<SourceLoop>> loops;
   std::map<std::string, KernelResources> resources;
   std::map<std::string, LaunchInfo> launches;
 };

@@ -6,6 +6,7 @@
 #include "d2k/Frontend/CUDA/HostReader.h"
 
 #include "ClangUnit.h"
+#include "DeviceLoops.h"
 #include "Interpreter.h"
 #include "MathSites.h"
 
@@ -37,7 +38,8 @@ public:
     visit(context.getTranslationUnitDecl());
   }
 
-  std::vector<const clang::FunctionDecl *> host, kernels;
+  /// `device` has the kernels, too.
+  std::vector<const clang::FunctionDecl *> host, kernels, device;
 
 private:
   void visit(const clang::DeclContext *scope) {
@@ -71,6 +73,9 @@ private:
     const clang::FunctionDecl *definition = nullptr;
     if (!function->hasBody(definition) || !seen.insert(definition).second)
       return;
+    if (definition->hasAttr<clang::CUDAGlobalAttr>() ||
+        definition->hasAttr<clang::CUDADeviceAttr>())
+      device.push_back(definition);
     if (definition->hasAttr<clang::CUDAGlobalAttr>())
       kernels.push_back(definition);
     else if (!definition->hasAttr<clang::CUDADeviceAttr>() ||
@@ -262,6 +267,8 @@ Result<HostProgram> d2k::cuda::readHost(const HostRequest &request) {
                              sites.end());
     clang::ASTContext &context = unit.ast->getASTContext();
     FunctionCollector functions(context);
+    for (SourceLoop &loop : findLoops(context, functions.device))
+      program.loops.push_back(std::move(loop));
     for (const clang::FunctionDecl *kernel : functions.kernels)
       program.kernels.push_back(describeKernel(context, kernel));
 

@@ -146,6 +146,19 @@ static void print(const HostTrace &trace, llvm::raw_ostream &os) {
   }
 }
 
+static void print(const SourceLoop &loop, llvm::raw_ostream &os) {
+  os << "loop line " << loop.line << ':' << loop.column << " head to "
+     << loop.headEnd << " end " << loop.end;
+  if (loop.step)
+    os << " step " << *loop.step;
+  if (loop.unroll)
+    os << " unroll " << *loop.unroll;
+  os << " in " << (loop.function.empty() ? "?" : loop.function) << '\n';
+  for (const SourceAccess &access : loop.accesses)
+    os << "  line " << access.line << ": " << access.bytes << " bytes, "
+       << access.loads << " loads, " << access.stores << " stores\n";
+}
+
 std::string d2k::cuda::printHostProgram(const HostProgram &program) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -154,6 +167,8 @@ std::string d2k::cuda::printHostProgram(const HostProgram &program) {
   for (const KernelDefinition &kernel : program.kernels)
     os << "kernel " << kernel.demangled << " line " << kernel.where.line
        << '\n';
+  for (const SourceLoop &loop : program.loops)
+    print(loop, os);
   for (const HostTrace &trace : program.traces)
     print(trace, os);
   if (program.anyShape) {

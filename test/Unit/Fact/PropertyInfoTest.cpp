@@ -80,8 +80,7 @@ TEST(Vocabulary, RowsAreWellFormed) {
     }
   }
   const char *expected[] = {"scale_promotion", "split_reduction",
-                            "parallel_scan", "loop_unrolling",
-                            "reduction_scheme"};
+                            "parallel_scan", "gqa_packing", "reduction_scheme"};
   for (const char *id : expected)
     EXPECT_TRUE(ids.count(id)) << id;
 }

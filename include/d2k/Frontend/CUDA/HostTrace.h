@@ -17,6 +17,7 @@
 #define D2K_FRONTEND_CUDA_HOSTTRACE_H
 
 #include "d2k/Fact/Fact.h"
+#include "d2k/Fact/SourceLoop.h"
 
 #include <array>
 #include <cstdint>
@@ -260,6 +261,8 @@ struct HostProgram {
   double seconds = 0;
   std::vector<KernelDefinition> kernels;
   std::vector<MathSite> mathSites;
+  /// The loops of device code.
+  std::vector<SourceLoop> loops;
   /// The entry that was asked for, when no host function has its name.
   std::string missingEntry;
   /// One a workload, in their order. Without an entry to start from, one for
