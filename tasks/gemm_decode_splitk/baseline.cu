@@ -103,15 +103,14 @@ public:
     if (args.M == 1) {
       auto at = kernelIsFaster.find({args.N, args.K});
       if (at == kernelIsFaster.end()) {
-        float library = 0, kernel = 0;
+        int fastest = 0;
+        auto call = [&](int i) {
+          return i == 0 ? callLibrary() : callKernel();
+        };
         if (int error =
-                timer.measure(library, callLibrary, workspace, bytes, stream))
+                timer.findFastest(fastest, 2, call, workspace, bytes, stream))
           return error;
-        if (int error =
-                timer.measure(kernel, callKernel, workspace, bytes, stream))
-          return error;
-        at = kernelIsFaster.emplace(Shape{args.N, args.K}, kernel < library)
-                 .first;
+        at = kernelIsFaster.emplace(Shape{args.N, args.K}, fastest == 1).first;
       }
       useKernel = at->second;
     }

@@ -1,26 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The baseline of gemm_nvfp4. On Blackwell one cublasLtMatmul on operands and
-// scales as they are. Hopper has no such unit: there both operands are widened
-// to bf16 in the workspace, which loses nothing, and multiplied by cuBLASLt.
-// Widened weights are four times as large, more than may be prepared, so that
-// this too is in the timed call.
+// scales as they are. Hopper has no such unit: there X is widened to bf16 in
+// the workspace, which loses nothing, and then the faster of two designs runs,
+// as the first call of a shape finds out:
+//   - for few rows, a kernel that widens W in registers for mma.sync;
+//   - W widened in the workspace too, then cuBLASLt. Widened weights are four
+//     times as large, more than may be prepared, so that this is in the timed
+//     call.
 
 #include "d2k_gemm_nvfp4.h"
 
 #include "d2k/Baseline/CublasLt.h"
+#include "d2k/Baseline/FewRows.cuh"
 
-#include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
 #include <cstring>
 
 namespace {
 
-using Bf16 = __nv_bfloat16;
+using namespace d2k::baseline;
 
 constexpr int kBlock = D2K_GEMM_NVFP4_B;
 constexpr int kThreads = 256;
+/// Rows of X above which the first design is not tried.
+constexpr int64_t kMostRows = 128;
+
+/// Where the scale of a row and of 16 columns is, with so many \p tiles of 128
+/// rows and 4 scales beside each other.
+__device__ int64_t getScaleIndex(int64_t row, int block, int tiles) {
+  return (row / 128 * tiles + block / 4) * 512 + row % 32 * 16 +
+         row / 32 % 4 * 4 + block % 4;
+}
 
 /// The e2m1 number in the lowest bits, times \p scale. As fp32, exponent and
 /// fraction of e2m1 are the number times 2^-126.
@@ -40,8 +52,7 @@ __global__ void __launch_bounds__(kThreads)
     return;
   int64_t row = blockIdx.y;
   int block = index / (kBlock / 8), tiles = words / (kBlock / 8) / 4;
-  float scale = float(scales[(row / 128 * tiles + block / 4) * 512 +
-                             row % 32 * 16 + row / 32 % 4 * 4 + block % 4]);
+  float scale = float(scales[getScaleIndex(row, block, tiles)]);
   uint32_t word = __ldcs(packed + row * words + index), pairs[4];
   for (int i = 0; i < 4; ++i) {
     __nv_bfloat162 pair = __floats2bfloat162_rn(
@@ -65,6 +76,42 @@ int launchWiden(const void *packed, const void *scales, Bf16 *to, int64_t rows,
   return cudaGetLastError();
 }
 
+/// W as multiplyFewRows() reads it.
+struct Weights {
+  /// The scales of two times 16 columns.
+  using Group = __nv_bfloat162;
+
+  __device__ uint4 load(int64_t row, int group, int t) const {
+    return __ldg(reinterpret_cast<const uint4 *>(
+        packed + row * (k / 2) + group * (kFewRowsGroup / 2) + 16 * t));
+  }
+  __device__ Group loadGroup(int64_t row, int group, int t) const {
+    // Two that are beside each other in their tile.
+    int block = (kFewRowsGroup * group + 32 * t) / kBlock;
+    const __nv_fp8_e4m3 *pair = scales + getScaleIndex(row, block, k / 64);
+    return __floats2bfloat162_rn(float(pair[0]), float(pair[1]));
+  }
+  /// As bf16, exponent and fraction of e2m1 are the number times 2^-126.
+  static __device__ uint32_t widen(uint32_t word, int i, int part,
+                                   const Group &group) {
+    uint32_t nibbles = word >> (4 * i);
+    uint32_t bits = (nibbles & 0x00070007) << 6 | (nibbles & 0x00080008) << 12;
+    __nv_bfloat162 pair;
+    memcpy(&pair, &bits, sizeof(pair));
+    __nv_bfloat162 scale =
+        part < 2 ? __low2bfloat162(group) : __high2bfloat162(group);
+    pair = __hmul2(__hmul2(pair, __float2bfloat162_rn(0x1p126f)), scale);
+    memcpy(&bits, &pair, sizeof(bits));
+    return bits;
+  }
+  __device__ float finish(float sum) const { return *alpha * sum; }
+
+  const uint8_t *packed;
+  const __nv_fp8_e4m3 *scales;
+  const float *alpha;
+  int k;
+};
+
 class Baseline {
 public:
   int run(const d2k_gemm_nvfp4_args &args, void *workspace, size_t bytes,
@@ -75,7 +122,7 @@ public:
     // Widened operands come first; the library has what is left (64 MiB).
     void *library = static_cast<char *>(workspace) + widened;
     size_t libraryBytes = bytes - widened;
-    d2k::baseline::Matmul product;
+    Matmul product;
     product.m = args.M;
     product.n = args.N;
     product.k = args.K;
@@ -95,16 +142,41 @@ public:
     }
     auto *w = static_cast<Bf16 *>(workspace);
     Bf16 *x = w + args.N * args.K;
-    if (int error = launchWiden(args.W, args.sW, w, args.N, args.K, stream))
-      return error;
-    if (int error = launchWiden(args.X, args.sX, x, args.M, args.K, stream))
-      return error;
-    product.inputType = CUDA_R_16BF;
-    product.xScale = product.wScale = nullptr;
-    product.x = x;
-    product.w = w;
-    int error = planner.run(product, library, libraryBytes, stream);
-    identity = "operands widened to bf16, then " + planner.getIdentity();
+    auto call = [&](int choice) {
+      if (int error = launchWiden(args.X, args.sX, x, args.M, args.K, stream))
+        return error;
+      if (choice != 0) {
+        Weights weights = {static_cast<const uint8_t *>(args.W),
+                           static_cast<const __nv_fp8_e4m3 *>(args.sW),
+                           args.alpha, int(args.K)};
+        return launchFewRows(2 * choice, x, weights,
+                             static_cast<Bf16 *>(args.D), int(args.M),
+                             int(args.N), int(args.K), stream);
+      }
+      if (int error = launchWiden(args.W, args.sW, w, args.N, args.K, stream))
+        return error;
+      product.inputType = CUDA_R_16BF;
+      product.xScale = product.wScale = nullptr;
+      product.x = x;
+      product.w = w;
+      return planner.run(product, library, libraryBytes, stream);
+    };
+    std::array<int64_t, 3> shape = {args.M, args.N, args.K};
+    auto at = choices.find(shape);
+    if (at == choices.end()) {
+      int choice = 0;
+      if (args.M <= kMostRows && args.K % kFewRowsGroup == 0)
+        if (int error = timer.findFastest(choice, 3, call, library,
+                                          libraryBytes, stream))
+          return error;
+      at = choices.emplace(shape, choice).first;
+    }
+    int error = call(at->second);
+    identity = at->second == 0
+                   ? "operands widened to bf16, then " + planner.getIdentity()
+                   : "X widened to bf16, then an mma.sync kernel, W widened in "
+                     "registers, " +
+                         std::to_string(32 * at->second) + " rows a block";
     return error;
   }
 
@@ -112,7 +184,7 @@ public:
 
 private:
   /// Whether the library multiplies e2m1 with scales here.
-  bool takesScales(const d2k::baseline::Matmul &product, size_t bytes) {
+  bool takesScales(const Matmul &product, size_t bytes) {
     std::array<int64_t, 3> shape = {product.m, product.n, product.k};
     auto at = scaled.find(shape);
     if (at == scaled.end())
@@ -120,8 +192,11 @@ private:
     return at->second;
   }
 
-  d2k::baseline::MatmulPlanner planner;
+  MatmulPlanner planner;
+  CallTimer timer;
   std::map<std::array<int64_t, 3>, bool> scaled;
+  /// 0 for the library, or half the number of tiles of the kernel for few rows.
+  std::map<std::array<int64_t, 3>, int> choices;
 };
 
 Baseline &getBaseline() {

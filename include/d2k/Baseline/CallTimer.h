@@ -54,6 +54,25 @@ public:
     return cudaSuccess;
   }
 
+  /// Which of \p candidates calls, call(0), call(1), ..., takes the least time;
+  /// the others are as for measure().
+  template <typename Call>
+  int findFastest(int &fastest, int candidates, const Call &call, void *scratch,
+                  size_t bytes, cudaStream_t stream) {
+    float best = 0;
+    for (int i = 0; i < candidates; ++i) {
+      float milliseconds = 0;
+      auto callThis = [&] { return call(i); };
+      if (int error = measure(milliseconds, callThis, scratch, bytes, stream))
+        return error;
+      if (i == 0 || milliseconds < best) {
+        best = milliseconds;
+        fastest = i;
+      }
+    }
+    return cudaSuccess;
+  }
+
 private:
   static constexpr int kRuns = 5;
   cudaEvent_t begin = nullptr, end = nullptr;
