@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The baseline of attention_backward: FlashAttention-2's backward pass on
+// mma.sync. A block has 128 keys of a query head and walks along the queries
+// that see them, 64 at a time: scores and their gradients come out with keys as
+// rows, so that the products into dV and dK take them from registers; dS goes
+// through shared memory to the product into dQ. Sums over blocks and heads are
+// fp32 atomics into the workspace, which a last kernel rounds. No library: it
+// leaves a part of the matrix rate of sm_90a and sm_100a unused, which wgmma
+// and tcgen05 reach only.
+
+#include "d2k_attention_backward.h"
+
+#include "d2k/Baseline/MmaSync.cuh"
+
+#include <cmath>
+
+using namespace d2k::baseline;
+
+namespace {
+
+constexpr int kKeys = 128;
+constexpr int kQueries = 64;
+constexpr int kThreads = 256;
+constexpr float kLog2e = 1.4426950408889634f;
+
+struct Problem {
+  const Bf16 *q, *k, *v, *gradientO;
+  const float *lse;
+  /// Workspace: sums, and [headsQ, tokens] of dO * O.
+  float *sumQ, *sumK, *sumV, *delta;
+  int length, headsQ, headsK;
+  int64_t tokens;
+  float scale;
+};
+
+template <int kWidth>
+constexpr int getSharedBytes() {
+  return (2 * kKeys + 4 * kQueries) * kWidth * int(sizeof(Bf16)) +
+         kKeys * kQueries * int(sizeof(Bf16)) +
+         4 * kQueries * int(sizeof(float));
+}
+
+/// Adds to two numbers that lie side by side.
+__device__ void addPair(float *to, float first, float second) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  atomicAdd(reinterpret_cast<float2 *>(to), make_float2(first, second));
+#else
+  atomicAdd(to, first);
+  atomicAdd(to + 1, second);
+#endif
+}
+
+/// delta[head, token] = sum of dO * O. A warp a row.
+template <int kWidth>
+__global__ void __launch_bounds__(kThreads)
+    sumRows(const Bf16 *gradientO, const Bf16 *o, float *delta, int64_t tokens,
+            int heads) {
+  int64_t row = int64_t(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
+  if (row >= tokens * heads)
+    return;
+  int lane = int(threadIdx.x) % 32;
+  constexpr int kPerLane = kWidth / 32;
+  using Words = typename std::conditional<kPerLane == 4, uint2, uint32_t>::type;
+  Words a = reinterpret_cast<const Words *>(gradientO + row * kWidth)[lane];
+  Words b = reinterpret_cast<const Words *>(o + row * kWidth)[lane];
+  Bf16 x[kPerLane], y[kPerLane];
+  memcpy(x, &a, sizeof(a));
+  memcpy(y, &b, sizeof(b));
+  float sum = 0;
+  for (int i = 0; i < kPerLane; ++i)
+    sum += __bfloat162float(x[i]) * __bfloat162float(y[i]);
+  for (int step = 16; step; step /= 2)
+    sum += __shfl_xor_sync(0xffffffffu, sum, step);
+  if (lane == 0)
+    delta[row % heads * tokens + row / heads] = sum;
+}
+
+template <int kWidth>
+__global__ void __launch_bounds__(kThreads, 1) differentiate(Problem p) {
+  int key0 = int(blockIdx.x) * kKeys, head = int(blockIdx.y);
+  int headK = head / (p.headsQ / p.headsK);
+  int64_t begin = int64_t(blockIdx.z) * p.length;
+  int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+
+  extern __shared__ __align__(128) unsigned char sharedMemory[];
+  SharedMatrix<kWidth> sharedK = {reinterpret_cast<Bf16 *>(sharedMemory)};
+  SharedMatrix<kWidth> sharedV = {sharedK.data + kKeys * kWidth};
+  // Two stages of Q and dO.
+  SharedMatrix<kWidth> sharedQ = {sharedV.data + kKeys * kWidth};
+  SharedMatrix<kWidth> sharedG = {sharedQ.data + 2 * kQueries * kWidth};
+  SharedMatrix<kQueries> sharedS = {sharedG.data + 2 * kQueries * kWidth};
+  // [stage][LSE, delta][query]
+  float *sharedRows =
+      reinterpret_cast<float *>(sharedS.data + kKeys * kQueries);
+  constexpr uint32_t kStageBytes = kQueries * kWidth * sizeof(Bf16);
+
+  int64_t strideQ = int64_t(p.headsQ) * kWidth;
+  int64_t strideK = int64_t(p.headsK) * kWidth;
+  const Bf16 *queries = p.q + begin * strideQ + head * kWidth;
+  const Bf16 *gradients = p.gradientO + begin * strideQ + head * kWidth;
+  int64_t firstK = (begin + key0) * strideK + headK * kWidth;
+  sharedK.template copyFrom<kKeys, kThreads>(p.k + firstK, strideK,
+                                             p.length - key0);
+  sharedV.template copyFrom<kKeys, kThreads>(p.v + firstK, strideK,
+                                             p.length - key0);
+  auto copyQueries = [&](int query0, int stage) {
+    SharedMatrix<kWidth> toQ = {sharedQ.data + stage * kQueries * kWidth};
+    SharedMatrix<kWidth> toG = {sharedG.data + stage * kQueries * kWidth};
+    toQ.template copyFrom<kQueries, kThreads>(queries + query0 * strideQ,
+                                              strideQ, p.length - query0);
+    toG.template copyFrom<kQueries, kThreads>(gradients + query0 * strideQ,
+                                              strideQ, p.length - query0);
+  };
+  // LSE in base 2 (threads 0 to 63) or delta (64 to 127) of a query. Beyond
+  // the last one the probability is 2^-infinity.
+  auto loadRow = [&](int query0) -> float {
+    int query = query0 + int(threadIdx.x) % kQueries;
+    bool isLse = threadIdx.x < kQueries;
+    if (threadIdx.x >= 2 * kQueries)
+      return 0;
+    if (query >= p.length)
+      return isLse ? INFINITY : 0;
+    int64_t at = head * p.tokens + begin + query;
+    return isLse ? p.lse[at] * kLog2e : p.delta[at];
+  };
+
+  uint32_t laneK = sharedK.getLaneA(warp * 16);
+  uint32_t laneV = sharedV.getLaneA(warp * 16);
+  uint32_t laneQ = sharedQ.getLaneB(0), laneG = sharedG.getLaneB(0);
+  uint32_t laneQT = sharedQ.getLaneTransposedB(0);
+  uint32_t laneGT = sharedG.getLaneTransposedB(0);
+  // For dQ: 16 queries and half of the columns a warp.
+  uint32_t laneS = sharedS.getLaneB(0);
+  uint32_t laneKT = sharedK.getLaneTransposedB(0);
+  int rowQ = warp % 4, halfQ = warp / 4;
+
+  float sumK[kWidth / 8][4] = {}, sumV[kWidth / 8][4] = {};
+  float scale2 = p.scale * kLog2e;
+  int stage = 0;
+  // Keys are seen by the queries from their own position on.
+  copyQueries(key0, 0);
+  float row = loadRow(key0);
+  for (int query0 = key0; query0 < p.length; query0 += kQueries) {
+    float *rows = sharedRows + stage * 2 * kQueries;
+    if (threadIdx.x < 2 * kQueries)
+      rows[threadIdx.x] = row;
+    waitForCopies();
+    __syncthreads(); // All is there; nobody reads the other stage or dS.
+    if (query0 + kQueries < p.length) {
+      copyQueries(query0 + kQueries, 1 - stage);
+      row = loadRow(query0 + kQueries);
+    }
+    uint32_t offset = uint32_t(stage) * kStageBytes;
+
+    // 16 keys x 64 queries: scores, and gradients of the probabilities.
+    float s[kQueries / 8][4] = {}, g[kQueries / 8][4] = {};
+#pragma unroll
+    for (int k = 0; k < kWidth / 16; ++k) {
+      uint32_t a[4], c[4];
+      sharedK.loadA(a, laneK, 0, k);
+      sharedV.loadA(c, laneV, 0, k);
+#pragma unroll
+      for (int n = 0; n < kQueries / 16; ++n) {
+        uint32_t b[4];
+        sharedQ.loadB(b, laneQ + offset, 16 * n, k);
+        multiply(s[2 * n], a, b[0], b[1]);
+        multiply(s[2 * n + 1], a, b[2], b[3]);
+        sharedG.loadB(b, laneG + offset, 16 * n, k);
+        multiply(g[2 * n], c, b[0], b[1]);
+        multiply(g[2 * n + 1], c, b[2], b[3]);
+      }
+    }
+    bool isPartial = query0 < key0 + kKeys - 1;
+#pragma unroll
+    for (int n = 0; n < kQueries / 8; ++n) {
+      int column = 8 * n + lane % 4 * 2;
+      float2 lse = *reinterpret_cast<const float2 *>(rows + column);
+      float2 delta =
+          *reinterpret_cast<const float2 *>(rows + kQueries + column);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float probability =
+            exp2Fast(fmaf(s[n][i], scale2, i % 2 == 0 ? -lse.x : -lse.y));
+        int key = key0 + warp * 16 + lane / 4 + i / 2 * 8;
+        if (isPartial && key > query0 + column + i % 2)
+          probability = 0;
+        s[n][i] = probability;
+        g[n][i] = probability * (g[n][i] - (i % 2 == 0 ? delta.x : delta.y));
+      }
+      int rowS = warp * 16 + lane / 4;
+      *reinterpret_cast<uint32_t *>(sharedS.at(rowS, n) + lane % 4 * 2) =
+          packBf16(g[n][0], g[n][1]);
+      *reinterpret_cast<uint32_t *>(sharedS.at(rowS + 8, n) + lane % 4 * 2) =
+          packBf16(g[n][2], g[n][3]);
+    }
+
+    // dV += P dO, dK += dS Q.
+#pragma unroll
+    for (int k = 0; k < kQueries / 16; ++k) {
+      uint32_t a[4], c[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        int n = 2 * k + i / 2, first = i % 2 * 2;
+        a[i] = packBf16(s[n][first], s[n][first + 1]);
+        c[i] = packBf16(g[n][first], g[n][first + 1]);
+      }
+#pragma unroll
+      for (int n = 0; n < kWidth / 16; ++n) {
+        uint32_t b[4];
+        sharedG.loadTransposedB(b, laneGT + offset, 16 * k, n);
+        multiply(sumV[2 * n], a, b[0], b[1]);
+        multiply(sumV[2 * n + 1], a, b[2], b[3]);
+        sharedQ.loadTransposedB(b, laneQT + offset, 16 * k, n);
+        multiply(sumK[2 * n], c, b[0], b[1]);
+        multiply(sumK[2 * n + 1], c, b[2], b[3]);
+      }
+    }
+    __syncthreads(); // dS is there.
+
+    // dQ += dS^T K over all keys of the block.
+    float dq[kWidth / 16][4] = {};
+#pragma unroll
+    for (int k = 0; k < kKeys / 16; ++k) {
+      uint32_t a[4];
+      sharedS.loadTransposedA(a, laneS, 16 * k, rowQ);
+#pragma unroll
+      for (int n = 0; n < kWidth / 32; ++n) {
+        uint32_t b[4];
+        sharedK.loadTransposedB(b, laneKT, 16 * k, halfQ * (kWidth / 32) + n);
+        multiply(dq[2 * n], a, b[0], b[1]);
+        multiply(dq[2 * n + 1], a, b[2], b[3]);
+      }
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int query = query0 + rowQ * 16 + lane / 4 + 8 * half;
+      if (query >= p.length)
+        continue;
+      float *to = p.sumQ + (begin + query) * strideQ + head * kWidth +
+                  halfQ * (kWidth / 2) + lane % 4 * 2;
+#pragma unroll
+      for (int n = 0; n < kWidth / 16; ++n)
+        addPair(to + 8 * n, dq[n][2 * half], dq[n][2 * half + 1]);
+    }
+    stage = 1 - stage;
+  }
+
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    int key = warp * 16 + lane / 4 + 8 * half;
+    if (key0 + key >= p.length)
+      continue;
+    int64_t at = firstK + key * strideK + lane % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < kWidth / 8; ++n) {
+      addPair(p.sumK + at + 8 * n, sumK[n][2 * half], sumK[n][2 * half + 1]);
+      addPair(p.sumV + at + 8 * n, sumV[n][2 * half], sumV[n][2 * half + 1]);
+    }
+  }
+}
+
+/// Rounds \p count sums, times \p factor, four at once.
+__global__ void __launch_bounds__(kThreads)
+    roundSums(const float *from, Bf16 *to, float factor, int64_t count) {
+  int64_t at = (int64_t(blockIdx.x) * kThreads + threadIdx.x) * 4;
+  if (at >= count)
+    return;
+  float4 values = *reinterpret_cast<const float4 *>(from + at);
+  *reinterpret_cast<uint2 *>(to + at) =
+      make_uint2(packBf16(values.x * factor, values.y * factor),
+                 packBf16(values.z * factor, values.w * factor));
+}
+
+template <int kWidth>
+int enqueue(const Problem &p, const d2k_attention_backward_args &args,
+            cudaStream_t stream) {
+  int64_t rows = p.tokens * p.headsQ;
+  sumRows<kWidth><<<unsigned((rows + kThreads / 32 - 1) / (kThreads / 32)),
+                    kThreads, 0, stream>>>(p.gradientO,
+                                           static_cast<const Bf16 *>(args.O),
+                                           p.delta, p.tokens, p.headsQ);
+  constexpr int kBytes = getSharedBytes<kWidth>();
+  auto *kernel = differentiate<kWidth>;
+  if (cudaError_t error = cudaFuncSetAttribute(
+          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+      error != cudaSuccess)
+    return error;
+  dim3 grid(unsigned((p.length + kKeys - 1) / kKeys), unsigned(p.headsQ),
+            unsigned(args.B));
+  kernel<<<grid, kThreads, kBytes, stream>>>(p);
+  return cudaGetLastError();
+}
+
+} // namespace
+
+extern "C" const char *d2k_baseline_identity() {
+  return "hand-written: FlashAttention-2 backward on mma.sync.m16n8k16, 128 "
+         "keys x 64 queries a block, fp32 atomics; no library";
+}
+
+extern "C" int d2k_attention_backward(const d2k_attention_backward_args *args,
+                                      void *workspace, size_t workspace_bytes,
+                                      cudaStream_t stream) {
+  Problem p = {};
+  p.q = static_cast<const Bf16 *>(args->Q);
+  p.k = static_cast<const Bf16 *>(args->K);
+  p.v = static_cast<const Bf16 *>(args->V);
+  p.gradientO = static_cast<const Bf16 *>(args->dO);
+  p.lse = args->LSE;
+  p.length = int(args->S);
+  p.headsQ = int(args->Hq);
+  p.headsK = int(args->Hkv);
+  p.tokens = args->B * args->S;
+  p.scale = args->scale;
+  int64_t countQ = p.tokens * args->Hq * args->D;
+  int64_t countK = p.tokens * args->Hkv * args->D;
+  p.sumQ = static_cast<float *>(workspace);
+  p.sumK = p.sumQ + countQ;
+  p.sumV = p.sumK + countK;
+  p.delta = p.sumV + countK;
+  size_t bytes = size_t(countQ + 2 * countK) * sizeof(float);
+  if (args->S > INT32_MAX - kKeys || args->Hq > 65535 || args->B > 65535 ||
+      workspace_bytes < bytes + size_t(p.tokens * args->Hq) * sizeof(float))
+    return cudaErrorInvalidValue;
+  int error = cudaMemsetAsync(workspace, 0, bytes, stream);
+  if (error == cudaSuccess)
+    error = args->D == 64    ? enqueue<64>(p, *args, stream)
+            : args->D == 128 ? enqueue<128>(p, *args, stream)
+                             : int(cudaErrorInvalidValue);
+  if (error != cudaSuccess)
+    return error;
+  struct {
+    const float *from;
+    void *to;
+    float factor;
+    int64_t count;
+  } const results[] = {{p.sumQ, args->dQ, p.scale, countQ},
+                       {p.sumK, args->dK, p.scale, countK},
+                       {p.sumV, args->dV, 1, countK}};
+  for (const auto &result : results)
+    roundSums<<<unsigned((result.count / 4 + kThreads - 1) / kThreads),
+                kThreads, 0, stream>>>(result.from,
+                                       static_cast<Bf16 *>(result.to),
+                                       result.factor, result.count);
+  return cudaGetLastError();
+}
