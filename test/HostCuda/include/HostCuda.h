@@ -49,12 +49,4 @@
 #include "Intrinsics.h"
 #include "Ptx.h"
 
-#ifdef D2K_HOST_FAULT
-// Compiled once for all faults (host-nvcc --any-fault): the copy of the library
-// that is loaded says which.
-static const char d2kHostPlace = 0;
-static const int d2kHostFault = ::d2k::host::getFaultOfLibrary(&d2kHostPlace);
-#define D2K_FAULT d2kHostFault
-#endif
-
 #endif // D2K_TEST_HOSTCUDA_HOSTCUDA_H
