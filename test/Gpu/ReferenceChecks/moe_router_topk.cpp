@@ -331,10 +331,10 @@ void checkDrawnWeights() {
 
 const ReferenceCheck registered("moe_router_topk", [] {
   RouterCheck(3, 64, 16, 4, 0, false).run();
-  RouterCheck(5, 512, 512, 10, 0, false).run();
-  RouterCheck(9, 256, 256, 8, 1, false).run();
-  RouterCheck(5, 512, 128, 8, 0, true).run();
-  RouterCheck(7, 256, 256, 8, 1, true).run();
+  RouterCheck(5, 256, 128, 10, 0, false).run();
+  RouterCheck(9, 256, 64, 8, 1, false).run();
+  RouterCheck(5, 256, 64, 8, 0, true).run();
+  RouterCheck(7, 256, 128, 8, 1, true).run();
   checkDrawnWeights();
 });
 
