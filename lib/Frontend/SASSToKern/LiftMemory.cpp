@@ -407,6 +407,16 @@ static bool liftCacheControl(FunctionLifter &lifter,
     lifter.emit<kern::FenceOp>(properties, {0}, {});
     return true;
   }
+  // CCTL.E.C.LDCU.IV.DEEP drops a line of the cache that tensor maps are read
+  // through: the acquire of fence.proxy.tensormap, which ptxas makes it of.
+  if (instruction.has("LDCU") && instruction.has("IV")) {
+    kern::FenceOp::Properties properties;
+    properties.kind =
+        lifter.attr<kern::FenceKindAttr>(kern::FenceKind::ProxyTensormap);
+    properties.scope = lifter.attr<kern::ScopeAttr>(kern::Scope::Gpu);
+    lifter.emit<kern::FenceOp>(properties, {0}, {});
+    return true;
+  }
   FunctionLifter::Address at = lifter.address(address->address, Space::Generic);
   std::optional<kern::PrefetchLevel> level;
   if (instruction.has("PF1"))
