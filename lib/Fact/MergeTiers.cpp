@@ -31,9 +31,11 @@ private:
   const PropertyInfo &info;
   FactSet ptx, sass;
   bool ptxSettles, sassSettles;
-  /// Of the facts of machine code: agrees with one of PTX; is at the place of
-  /// one with which it agrees.
-  std::vector<bool> used, placed;
+  /// Of the facts of machine code: agrees with one of PTX.
+  std::vector<bool> used;
+  /// Of the facts of machine code: how many of PTX it agrees with and shares a
+  /// place with.
+  std::vector<size_t> numPartners;
 };
 
 } // namespace
@@ -81,7 +83,9 @@ bool PropertyMerge::corroborate(Fact &fact) {
         elsewhere.push_back(place);
     }
     // What belongs to another fact, of another loop, says nothing of this one.
-    if (elsewhere.size() == other.where.size() && !placed[i])
+    bool isOwn = elsewhere.size() == other.where.size() ? numPartners[i] == 0
+                                                        : numPartners[i] == 1;
+    if (isOwn)
       fact.where.insert(fact.where.end(), elsewhere.begin(), elsewhere.end());
   }
   return found;
@@ -131,11 +135,11 @@ FactSet PropertyMerge::run() {
   FactSet result;
   used.assign(sass.facts.size(), false);
   for (const Fact &other : sass.facts)
-    placed.push_back(
-        std::any_of(ptx.facts.begin(), ptx.facts.end(), [&](const Fact &fact) {
+    numPartners.push_back(size_t(std::count_if(
+        ptx.facts.begin(), ptx.facts.end(), [&](const Fact &fact) {
           return info.agree(fact.attributes, other.attributes) &&
                  sharePlace(fact, other);
-        }));
+        })));
   for (Fact &fact : ptx.facts) {
     if (corroborate(fact) || !sassSettles)
       result.facts.push_back(std::move(fact));

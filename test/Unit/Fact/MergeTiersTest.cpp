@@ -121,6 +121,27 @@ TEST_F(MergeTiers, PlacesWithoutPartnerAreAdded) {
   EXPECT_EQ(merged.facts[0].where[0].sassOffset, 144);
 }
 
+TEST_F(MergeTiers, OtherPlacesOfThePartnerAreAdded) {
+  // The machine code has one instruction at the line of PTX's, and one that
+  // ptxas attributed to another line.
+  ptx.facts = {makeFact(Tier::Ptx, 16, 7)};
+  sass.facts = {makeFact(Tier::Sass, 16, 7)};
+  sass.facts[0].where.push_back(makeFact(Tier::Sass, 16, 9).where[0]);
+  KernelFacts merged = merge();
+  ASSERT_EQ(merged.facts.size(), 1u);
+  ASSERT_EQ(merged.facts[0].where.size(), 2u);
+  EXPECT_EQ(merged.facts[0].where[0].sassOffset, 112);
+  EXPECT_EQ(merged.facts[0].where[1].line, 9);
+  EXPECT_EQ(merged.facts[0].where[1].sassOffset, 144);
+  // With two partners it is not known whose the other one is.
+  ptx.facts.push_back(makeFact(Tier::Ptx, 16, 7));
+  ptx.facts[1].loop = "L1";
+  merged = merge();
+  ASSERT_EQ(merged.facts.size(), 2u);
+  for (const Fact &fact : merged.facts)
+    EXPECT_EQ(fact.where.size(), 1u);
+}
+
 // Two loops with a copy each: the instruction of the one is none of the other.
 TEST_F(MergeTiers, PlacesOfAnotherLoopAreNotAdded) {
   ptx.facts = {makeFact(Tier::Ptx, 16, 7), makeFact(Tier::Ptx, 16, 8)};
