@@ -14,8 +14,10 @@ with open(report, encoding="utf-8") as file:
 # Facts about the kernel as a whole are at its head, which is no instruction.
 OF_KERNEL = {"cluster_launch", "launch_bounds", "register_count", "occupancy"}
 # Each tier names its own places: where it sees a region begin, which ptxas
-# moves, and accesses that ptxas splits.
-OF_ONE_TIER = {"warp_specialization", "async_mma_overlap", "smem_bank_conflict"}
+# moves, accesses that ptxas splits, instructions that it puts on the line of a
+# call. Both tiers have some.
+OF_ONE_TIER = {"warp_specialization", "async_mma_overlap", "async_pipeline",
+               "smem_bank_conflict"}
 faults = []
 seen = set()
 for kernel in kernels:
@@ -31,6 +33,9 @@ for kernel in kernels:
             if fact["property"] in OF_KERNEL:
                 continue
             if fact["property"] in OF_ONE_TIER:
+                if not place.get("instruction") and \
+                        not place.get("sass_instruction"):
+                    faults.append(name + ": has no instruction")
                 continue
             if "ptx" in fact["tiers"] and not place.get("instruction"):
                 faults.append(name + ": has no PTX instruction")
@@ -38,6 +43,11 @@ for kernel in kernels:
                     "sass_offset" not in place or
                     not place.get("sass_instruction")):
                 faults.append(name + ": has no machine instruction")
+        for tier, key in (("ptx", "instruction"), ("sass", "sass_instruction")):
+            if fact["property"] not in OF_KERNEL and tier in fact["tiers"] and \
+                    not any(place.get(key) for place in fact["where"]):
+                faults.append("%s: has no instruction of %s" % (
+                    fact["property"], tier))
 faults += ["no fact " + name for name in properties if name not in seen]
 print("\n".join(faults) or "every place is whole")
 sys.exit(bool(faults))
