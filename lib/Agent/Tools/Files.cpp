@@ -114,9 +114,11 @@ static Result<ToolOutcome> diffFiles(ToolContext &context,
     return ToolOutcome::makeError("there is no submission " +
                                   std::to_string(number) + "; there are " +
                                   std::to_string(context.submissions.size()));
+  // The same files again have no folder of their own.
+  unsigned sameAs = context.submissions[size_t(number) - 1].sameAs;
   Command command;
-  std::string folder =
-      getSubmissionFolder(context.submissionsFolder, unsigned(number));
+  std::string folder = getSubmissionFolder(context.submissionsFolder,
+                                           sameAs ? sameAs : unsigned(number));
   command.argv = {"diff", "-ruN", "--no-dereference", "source",
                   context.files.getPath()};
   command.directory = folder;

@@ -31,6 +31,17 @@ require(result["ended"] == "silence", "it ended in silence")
 require(result["turns"] == 11, "three silent turns after the script")
 require(result["usage"]["output"] == 710, "tokens add up")
 
+# The same files again are compared with those of the first time.
+differences = [
+    e["data"]["text"]
+    for e in events
+    if e["type"] == "tool" and e["data"]["name"] == "diff_files"
+]
+require(
+    differences[-1] == "no difference to submission 4",
+    "submission 4 has the files of 3: " + differences[-1],
+)
+
 # Turn 4 does five things that are not possible.
 refused = [
     e["data"]["is_error"]
