@@ -35,6 +35,13 @@ static json::Value toJson(const Budget &budget) {
       {"cost", budget.cost ? json::Value(*budget.cost) : nullptr}};
 }
 
+static json::Value toJson(const Prices &prices) {
+  return json::Object{{"input", prices.input},
+                      {"output", prices.output},
+                      {"cached", prices.cached},
+                      {"cache_written", prices.cacheWritten}};
+}
+
 TemporaryPlace::TemporaryPlace(std::string path) : folder(std::move(path)) {
   std::error_code error;
   std::filesystem::remove_all(folder, error);
@@ -122,6 +129,7 @@ Result<void> RunSession::start(const std::string &modelName) {
       {"max_output_tokens", options.model.maxOutputTokens},
       {"context_tokens", options.contextTokens},
       {"budget", toJson(options.budget)},
+      {"prices", toJson(options.prices)},
       {"system", getSystemPrompt()},
       {"tools", std::move(tools)},
       {"first_message",
@@ -184,6 +192,12 @@ Result<void> RunSession::restoreFiles() {
         callTool(context, calls[index]->name, calls[index]->text);
     if (!outcome)
       return forwardFailure(std::move(outcome));
+    // It worked then. Files that are not those of the run are worse than none.
+    if (outcome->isError)
+      return fail(FailureKind::Environment,
+                  "the files of turn " +
+                      std::to_string(data.getInteger("turn").value_or(0)) +
+                      " cannot be made again: " + outcome->text);
   }
   return {};
 }

@@ -88,6 +88,10 @@ Result<void> RunState::applyTool(const json::Cursor &data) {
     Result<SubmissionRecord> record = SubmissionRecord::fromJson(*submission);
     if (!record)
       return forwardFailure(std::move(record));
+    // Others are found by these numbers.
+    if (record->number != submissions.size() + 1 ||
+        record->sameAs >= record->number)
+      return data.fail("no such submission");
     submissions.push_back(std::move(*record));
   }
   bytesSince += text->size();
