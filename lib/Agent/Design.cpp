@@ -49,6 +49,36 @@ std::string_view agent::getDesignSchemaText() {
 })";
 }
 
+/// An item that waits for itself, if there is one: what is left when items
+/// whose dependencies are all done are taken away again and again.
+static std::optional<std::string> findCycle(const Design &design) {
+  std::set<std::string> done;
+  for (size_t before = design.items.size() + 1; before != done.size();) {
+    before = done.size();
+    for (const DesignItem &item : design.items)
+      if (std::all_of(item.dependsOn.begin(), item.dependsOn.end(),
+                      [&](const std::string &id) { return done.count(id); }))
+        done.insert(item.id);
+  }
+  // Some of the rest only wait for the cycle; a walk along them ends in it.
+  auto isLeft = [&](const std::string &id) { return !done.count(id); };
+  std::map<std::string, const DesignItem *> items;
+  for (const DesignItem &item : design.items)
+    items[item.id] = &item;
+  auto start =
+      std::find_if(design.items.begin(), design.items.end(),
+                   [&](const DesignItem &item) { return isLeft(item.id); });
+  if (start == design.items.end())
+    return std::nullopt;
+  std::set<std::string> seen;
+  std::string id = start->id;
+  while (seen.insert(id).second) {
+    const std::vector<std::string> &next = items[id]->dependsOn;
+    id = *std::find_if(next.begin(), next.end(), isLeft);
+  }
+  return id;
+}
+
 Result<Design> Design::fromJson(const json::Cursor &cursor) {
   Result<json::Document> text =
       json::Document::parse(getDesignSchemaText(), "design schema");
@@ -83,6 +113,10 @@ Result<Design> Design::fromJson(const json::Cursor &cursor) {
         return fail(FailureKind::Input, cursor.getFile() + ": " + item.id +
                                             " depends on \"" + id +
                                             "\", which is no item");
+  if (std::optional<std::string> id = findCycle(design))
+    return fail(FailureKind::Input,
+                cursor.getFile() + ": " + *id +
+                    " depends on itself, if only by way of others");
   return design;
 }
 

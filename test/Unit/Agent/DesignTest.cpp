@@ -213,4 +213,19 @@ TEST(DesignTest, RefusesDesignsThatAreNone) {
                                      item + R"(, "depends_on": []}]})");
   ASSERT_FALSE(twice);
   EXPECT_NE(twice.error().message.find("given twice"), std::string::npos);
+  // B and C wait for each other, A for them; D stands alone.
+  auto make = [&](const char *id, const char *dependencies) {
+    return std::string(R"({"id": ")") + id + "\", " + item +
+           ", \"depends_on\": [" + dependencies + "]}";
+  };
+  std::string others = make("D", "") + ", " + make("A", R"("B", "D")") + ", " +
+                       make("B", R"("C")") + ", ";
+  EXPECT_TRUE(
+      parseDesign(R"({"items": [)" + others + make("C", R"("D")") + "]}"));
+  EXPECT_EQ(
+      parseDesign(R"({"items": [)" + others + make("C", R"("D", "B")") + "]}")
+          .error()
+          .message,
+      "design: B depends on itself, if only by way of others");
+  EXPECT_FALSE(parseDesign(R"({"items": [)" + make("A", R"("A")") + "]}"));
 }
