@@ -10,6 +10,8 @@
 #include "Retry.h"
 #include "ScriptedClient.h"
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -41,6 +43,16 @@ json::Value agent::makeArgumentObject(const std::string &arguments) {
   if (value && value->getAsObject())
     return std::move(*value);
   return json::Object{{"malformed_arguments", arguments}};
+}
+
+std::string agent::makeToolName(const std::string &name) {
+  std::string plain = name.substr(0, 64);
+  for (char &c : plain) {
+    auto byte = static_cast<unsigned char>(c);
+    if (byte >= 128 || !(std::isalnum(byte) || c == '_' || c == '-'))
+      c = '_';
+  }
+  return plain.empty() ? "unnamed" : plain;
 }
 
 Result<ModelOptions> ModelOptions::parse(const std::string &text) {
@@ -78,13 +90,35 @@ std::string ModelOptions::getName() const {
          (slash == std::string::npos ? model : model.substr(slash + 1));
 }
 
+std::string agent::hideUsers(std::string text) {
+  for (size_t at = 0; (at = text.find("://", at)) != std::string::npos;) {
+    at += 3;
+    size_t end = std::min(text.find_first_of(" '\"\n", at), text.size());
+    size_t slash = std::min(text.find('/', at), end);
+    // After a colon stands a port, or else a password, in which there may be
+    // a slash although there should not.
+    size_t colon = text.find(':', at);
+    bool isPort = colon >= slash ||
+                  std::all_of(text.begin() + ptrdiff_t(colon) + 1,
+                              text.begin() + ptrdiff_t(slash),
+                              [](unsigned char c) { return std::isdigit(c); });
+    size_t user = text.rfind('@', (isPort ? slash : end) - 1);
+    if (user != std::string::npos && user >= at)
+      text.erase(at, user + 1 - at);
+  }
+  return text;
+}
+
+static constexpr std::string_view kRedacted = "[redacted]";
+
 std::string agent::redact(std::string text,
                           const std::vector<std::string> &secrets) {
   for (const std::string &secret : secrets)
     // Shorter ones would occur by chance.
     for (size_t at = 0; secret.size() >= 8 &&
-                        (at = text.find(secret, at)) != std::string::npos;)
-      text.replace(at, secret.size(), "[redacted]");
+                        (at = text.find(secret, at)) != std::string::npos;
+         at += kRedacted.size())
+      text.replace(at, secret.size(), kRedacted);
   return text;
 }
 
@@ -121,16 +155,6 @@ private:
 
 } // namespace
 
-/// \p url without the name and password that it may have.
-static std::string hideUser(const std::string &url) {
-  size_t start = url.find("://");
-  start = start == std::string::npos ? 0 : start + 3;
-  size_t at = url.find('@', start);
-  if (at == std::string::npos || at > url.find('/', start))
-    return url;
-  return url.substr(0, start) + url.substr(at + 1);
-}
-
 /// The message in the JSON of an error, or its beginning.
 static std::string findMessage(const std::string &body) {
   if (Result<json::Document> document = json::Document::parse(body, "answer"))
@@ -145,9 +169,10 @@ static std::string findMessage(const std::string &body) {
 
 std::string RemoteClient::explain(const HttpAnswer &answer) const {
   std::string text =
-      std::string(provider.name) + " at " + hideUser(baseUrl) + ": ";
+      std::string(provider.name) + " at " + hideUsers(baseUrl) + ": ";
   if (answer.status == 0)
-    return text + answer.problem;
+    // It may quote the address of a proxy.
+    return text + hideUsers(answer.problem);
   text += "HTTP " + std::to_string(answer.status);
   std::string message = findMessage(answer.errorBody);
   if (!message.empty())
@@ -214,7 +239,7 @@ Result<ModelResponse> RemoteClient::tryOnce(const std::string &body,
       problem = taken.error();
   }
   std::string where =
-      std::string(provider.name) + " at " + hideUser(baseUrl) + ": ";
+      std::string(provider.name) + " at " + hideUsers(baseUrl) + ": ";
   if (problem)
     return fail(FailureKind::Environment,
                 redact(where + problem->message, getSecrets()));
@@ -224,9 +249,10 @@ Result<ModelResponse> RemoteClient::tryOnce(const std::string &body,
     return cut;
   }
   if (!reader->isComplete())
-    return fail(FailureKind::Environment,
-                where + "the answer was cut" +
-                    (answer.problem.empty() ? "" : ": " + answer.problem));
+    return fail(
+        FailureKind::Environment,
+        where + "the answer was cut" +
+            (answer.problem.empty() ? "" : ": " + hideUsers(answer.problem)));
   return reader->take();
 }
 
@@ -276,15 +302,19 @@ static std::string takeVariable(std::string_view name) {
   return taken[variable];
 }
 
+void agent::forgetKeys() {
+  for (const Provider &provider : getProviders())
+    takeVariable(provider.keyVariable);
+}
+
 Result<std::unique_ptr<ModelClient>>
 agent::createModelClient(const ModelOptions &options) {
   // Keys of the other providers are nobody's business either.
+  forgetKeys();
   std::string key;
-  for (const Provider &provider : getProviders()) {
-    std::string taken = takeVariable(provider.keyVariable);
+  for (const Provider &provider : getProviders())
     if (provider.name == options.provider)
-      key = taken;
-  }
+      key = takeVariable(provider.keyVariable);
   if (options.provider == "scripted")
     return makeScriptedClient(options.model);
   if (Result<void> ready = checkHttp(); !ready)

@@ -6,6 +6,7 @@
 #include "EvaluateArguments.h"
 #include "RunView.h"
 
+#include "d2k/Agent/ModelClient.h"
 #include "d2k/Support/Terminal.h"
 
 #include <cstdio>
@@ -32,6 +33,7 @@ static Result<int> replay(const Arguments &arguments) {
       readEvaluateOptions(arguments, *task);
   if (!evaluate)
     return forwardFailure(std::move(evaluate));
+  forgetKeys();
   WorkbenchOptions options;
   options.evaluate = std::move(*evaluate);
   Result<Workbench> bench = Workbench::create(std::move(options));

@@ -7,11 +7,11 @@
 #include "RunView.h"
 
 #include "d2k/Agent/Mcp.h"
+#include "d2k/Agent/ModelClient.h"
 #include "d2k/Agent/RunReport.h"
 #include "d2k/Support/Terminal.h"
 
 #include <cstdio>
-#include <cstdlib>
 
 #include <unistd.h>
 
@@ -27,8 +27,7 @@ static Result<int> serve(const Arguments &arguments) {
   if (!options)
     return forwardFailure(std::move(options));
   // The agent's client may hand its keys on; no compiler shall see them.
-  for (const char *name : {"ANTHROPIC_API_KEY", "OPENAI_API_KEY"})
-    ::unsetenv(name);
+  forgetKeys();
   RunView view(arguments.has("quiet"));
   if (!arguments.has("finish")) {
     // Whatever prints to standard output must not reach the client.

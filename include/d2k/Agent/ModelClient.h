@@ -91,6 +91,13 @@ public:
 Result<std::unique_ptr<ModelClient>>
 createModelClient(const ModelOptions &options);
 
+/// Takes the keys of all providers out of the environment, where the programs
+/// that this one starts would find them. createModelClient() does so itself.
+void forgetKeys();
+
+/// \p text without the names and passwords of the addresses in it.
+std::string hideUsers(std::string text);
+
 /// "[redacted]" in place of each of \p secrets.
 std::string redact(std::string text, const std::vector<std::string> &secrets);
 

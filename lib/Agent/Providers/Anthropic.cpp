@@ -30,7 +30,7 @@ static json::Value makeContent(const Block &block) {
   case Block::Kind::ToolCall:
     return json::Object{{"type", "tool_use"},
                         {"id", block.callId},
-                        {"name", block.name},
+                        {"name", makeToolName(block.name)},
                         {"input", makeArgumentObject(block.text)}};
   case Block::Kind::ToolResult:
     return json::Object{{"type", "tool_result"},

@@ -25,11 +25,11 @@ static void addAssistant(const Message &message, json::Array &messages) {
   json::Object out = {{"role", "assistant"}};
   json::Array calls;
   for (const Block *call : message.getToolCalls())
-    calls.emplace_back(
-        json::Object{{"id", call->callId},
-                     {"type", "function"},
-                     {"function", json::Object{{"name", call->name},
-                                               {"arguments", call->text}}}});
+    calls.emplace_back(json::Object{
+        {"id", call->callId},
+        {"type", "function"},
+        {"function", json::Object{{"name", makeToolName(call->name)},
+                                  {"arguments", call->text}}}});
   std::string text = message.getText();
   // Content may be missing only beside calls.
   if (!text.empty() || calls.empty())

@@ -53,6 +53,11 @@ struct Provider {
   std::unique_ptr<AnswerReader> (*makeReader)();
 };
 
+/// \p name as the providers take it back: they refuse a conversation with a
+/// tool's name of other characters than letters, digits, `_` and `-`, or of
+/// more than 64, although it was their model that said it.
+std::string makeToolName(const std::string &name);
+
 /// All of them.
 const std::vector<Provider> &getProviders();
 

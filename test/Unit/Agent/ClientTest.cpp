@@ -183,6 +183,38 @@ TEST(AnthropicTest, SendsMalformedArgumentsAsAnObject) {
             "id1");
 }
 
+// A provider refuses a conversation in which such a name stands, so that a run
+// could never go on.
+TEST(ProviderTest, SendsToolNamesThatAreTaken) {
+  const std::pair<std::string, std::string> names[] = {
+      {"write_file", "write_file"},
+      {"functions.write_file", "functions_write_file"},
+      {"", "unnamed"},
+      {"a b\x1b\xc3\xa9", "a_b___"},
+      {std::string(100, 'x'), std::string(64, 'x')}};
+  for (const auto &[said, sent] : names) {
+    ModelRequest request = makeRequest("{}");
+    request.messages[1].blocks[1].name = said;
+    json::Value first = findProvider("anthropic").makeBody(request, {}, false);
+    EXPECT_EQ(*json::Cursor(first, "body")
+                   .at("messages")
+                   .at(1)
+                   .at("content")
+                   .at(0)
+                   .getString("name"),
+              sent);
+    json::Value second = findProvider("openai").makeBody(request, {}, false);
+    EXPECT_EQ(*json::Cursor(second, "body")
+                   .at("messages")
+                   .at(2)
+                   .at("tool_calls")
+                   .at(0)
+                   .at("function")
+                   .getString("name"),
+              sent);
+  }
+}
+
 TEST(AnthropicTest, SendsNoMessageWithoutContent) {
   ModelRequest request = makeRequest("{}");
   request.messages[1].blocks = {Block::makeText("")};
@@ -237,6 +269,25 @@ TEST(ModelClientTest, ANeededKeyIsMissing) {
 TEST(RedactTest, RemovesEverySecret) {
   EXPECT_EQ(redact("a longsecret b longsecret", {"longsecret"}),
             "a [redacted] b [redacted]");
+  // Also one that stands in the replacement.
+  EXPECT_EQ(redact("redacted redacted", {"redacted"}), "[redacted] [redacted]");
+}
+
+TEST(RedactTest, HidesUsersOfAddresses) {
+  const std::pair<const char *, const char *> texts[] = {
+      {"http://u:p@host:1/v1", "http://host:1/v1"},
+      {"bad 'http://u:p@h' and \"https://u@h/@x\"",
+       "bad 'http://h' and \"https://h/@x\""},
+      {"http://u:p@ss@host", "http://host"},
+      {"http://u:p/ss@host/v1", "http://host/v1"},
+      {"http://host:80/v1/@cf/m", "http://host:80/v1/@cf/m"},
+      {"http://host/v1/@cf/m", "http://host/v1/@cf/m"},
+      {"http:// a@b", "http:// a@b"},
+      {"a@b://", "a@b://"},
+      {"://@", "://"},
+      {"mail a@b", "mail a@b"}};
+  for (const auto &[text, hidden] : texts)
+    EXPECT_EQ(hideUsers(text), hidden);
 }
 
 TEST(MessageTest, SurvivesJson) {
