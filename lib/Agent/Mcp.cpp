@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include <unistd.h>
@@ -43,22 +44,33 @@ public:
 
 private:
   Result<void> takeLine(const std::string &line);
+  Result<void> takeMessage(const json::Cursor &request);
   Result<void> takeRequest(const json::Cursor &request, const json::Value &id);
   Result<void> callTool(const json::Cursor &params, const json::Value &id);
   Result<void> send(json::Object message);
+  Result<void> write(const json::Value &value);
   Result<void> reply(const json::Value &id, json::Value result);
   Result<void> refuse(const json::Value &id, int64_t code,
                       const std::string &message);
 
   RunSession &session;
   int input, output;
+  /// While the requests of a batch are taken: its answers.
+  json::Array *batch = nullptr;
 };
 
 } // namespace
 
 Result<void> McpServer::send(json::Object message) {
   message.set("jsonrpc", "2.0");
-  std::string text = json::dump(std::move(message), /*pretty=*/false) + "\n";
+  if (!batch)
+    return write(std::move(message));
+  batch->emplace_back(std::move(message));
+  return {};
+}
+
+Result<void> McpServer::write(const json::Value &value) {
+  std::string text = json::dump(value, /*pretty=*/false) + "\n";
   for (size_t at = 0; at < text.size();) {
     ssize_t count = ::write(output, text.data() + at, text.size() - at);
     if (count < 0 && errno == EINTR)
@@ -87,7 +99,9 @@ Result<void> McpServer::callTool(const json::Cursor &params,
   if (!name)
     return refuse(id, kInvalidParams, name.error().message);
   std::string arguments = "{}";
-  if (std::optional<json::Cursor> given = params.find("arguments"))
+  // Some clients say null when there are none.
+  if (std::optional<json::Cursor> given = params.find("arguments");
+      given && !given->getValue().isNull())
     arguments = json::dump(given->getValue(), /*pretty=*/false);
   auto say = [&](const std::string &text, bool isError) {
     return reply(
@@ -178,7 +192,21 @@ Result<void> McpServer::takeLine(const std::string &line) {
   Result<json::Document> document = json::Document::parse(line, "request");
   if (!document)
     return refuse(nullptr, kParseError, document.error().message);
-  json::Cursor request = document->getRoot();
+  json::Cursor root = document->getRoot();
+  const json::Array *elements = root.getValue().getAsArray();
+  if (!elements || elements->empty())
+    return takeMessage(root);
+  // JSON-RPC 2.0, section 6; the protocol of 2025-03-26 has such batches.
+  json::Array answers;
+  batch = &answers;
+  Result<void> done;
+  for (size_t i = 0; i < elements->size() && done; ++i)
+    done = takeMessage(root.at(i));
+  batch = nullptr;
+  return !done || answers.empty() ? done : write(std::move(answers));
+}
+
+Result<void> McpServer::takeMessage(const json::Cursor &request) {
   std::optional<json::Cursor> id = request.find("id");
   bool isRequest = request.find("method").has_value();
   if (!isRequest)
@@ -193,6 +221,8 @@ Result<void> McpServer::takeLine(const std::string &line) {
 }
 
 Result<void> McpServer::serve() {
+  // A client that goes away is an error with words, not a death by a signal.
+  ::signal(SIGPIPE, SIG_IGN);
   // What a kill interrupted is done first; nobody waits for its answer.
   if (Result<void> done = session.runPendingCalls(); !done)
     return done;
