@@ -7,6 +7,7 @@
 #include "EvaluateArguments.h"
 
 #include <charconv>
+#include <cmath>
 
 using namespace d2k;
 using namespace d2k::run;
@@ -39,26 +40,48 @@ readNumbers(const Arguments &arguments,
   return {};
 }
 
+Result<void> d2k::run::readCount(const Arguments &arguments,
+                                 std::string_view name, int64_t least,
+                                 int64_t &count) {
+  // As many as fit into every type that counts them.
+  constexpr double kMost = 1e9;
+  Result<std::optional<double>> value =
+      arguments.getNumber(name, double(least));
+  if (!value)
+    return forwardFailure(std::move(value));
+  if (!*value)
+    return {};
+  if (**value > kMost || **value != std::floor(**value))
+    return fail(FailureKind::Usage, "--" + std::string(name) +
+                                        ": expected a whole number of at "
+                                        "most 1000000000, got \"" +
+                                        *arguments.get(name) + "\"");
+  count = int64_t(**value);
+  return {};
+}
+
+/// The same for a smaller type.
+static Result<void> readCount(const Arguments &arguments, std::string_view name,
+                              unsigned &count) {
+  int64_t number = count;
+  Result<void> done = d2k::run::readCount(arguments, name, 1, number);
+  count = unsigned(number);
+  return done;
+}
+
 Result<ModelOptions> d2k::run::readModelOptions(const Arguments &arguments) {
   Result<ModelOptions> options =
       ModelOptions::parse(arguments.get("model").value_or(""));
   if (!options)
     return options;
   options->baseUrl = arguments.get("base-url").value_or("");
-  double tokens = double(options->maxOutputTokens);
-  double attempts = options->attempts;
-  if (Result<void> done =
-          readNumbers(arguments, {{"max-output-tokens", &tokens},
-                                  {"attempts", &attempts},
-                                  {"retry-seconds", &options->retrySeconds},
-                                  {"idle-seconds", &options->idleSeconds}});
-      !done)
-    return forwardFailure(std::move(done));
-  if (tokens < 1 || attempts < 1)
-    return fail(FailureKind::Usage,
-                "--max-output-tokens and --attempts have to be at least 1");
-  options->maxOutputTokens = int64_t(tokens);
-  options->attempts = unsigned(attempts);
+  for (Result<void> done :
+       {readCount(arguments, "max-output-tokens", 1, options->maxOutputTokens),
+        ::readCount(arguments, "attempts", options->attempts),
+        readNumbers(arguments, {{"retry-seconds", &options->retrySeconds},
+                                {"idle-seconds", &options->idleSeconds}})})
+    if (!done)
+      return forwardFailure(std::move(done));
   if (std::optional<std::string> text = arguments.get("parameters")) {
     Result<json::Value> value = json::parse(*text, "--parameters");
     if (!value || !value->getAsObject())
@@ -126,29 +149,21 @@ Result<RunOptions> d2k::run::readRunOptions(const Arguments &arguments) {
   options.bench.evaluate = std::move(*evaluate);
   options.bench.arch = arguments.get("arch").value_or("");
   options.arm = arguments.get("guidance").value_or("none");
-  double turns = options.budget.turns;
-  double context = double(options.contextTokens);
-  double repeats = options.finalRepeats;
-  if (Result<void> done = readNumbers(arguments, {{"turns", &turns},
-                                                  {"context-tokens", &context},
-                                                  {"repeats", &repeats}});
-      !done)
-    return forwardFailure(std::move(done));
-  if (turns < 1 || repeats < 1 || context < 1000)
-    return fail(FailureKind::Usage,
-                "--turns and --repeats have to be at least 1, "
-                "--context-tokens at least 1000");
-  options.budget.turns = unsigned(turns);
-  options.contextTokens = int64_t(context);
-  options.finalRepeats = unsigned(repeats);
-  Result<std::optional<double>> tokens = arguments.getNumber("max-tokens", 1);
+  int64_t tokens = 0;
+  for (Result<void> done :
+       {::readCount(arguments, "turns", options.budget.turns),
+        ::readCount(arguments, "repeats", options.finalRepeats),
+        readCount(arguments, "context-tokens", 1000, options.contextTokens),
+        readCount(arguments, "max-tokens", 1, tokens)})
+    if (!done)
+      return forwardFailure(std::move(done));
   Result<std::optional<double>> seconds = arguments.getNumber("max-seconds", 0);
   Result<std::optional<double>> cost = arguments.getNumber("max-cost", 0);
-  for (Result<std::optional<double>> *number : {&tokens, &seconds, &cost})
+  for (Result<std::optional<double>> *number : {&seconds, &cost})
     if (!*number)
       return forwardFailure(std::move(*number));
-  if (*tokens)
-    options.budget.tokens = int64_t(**tokens);
+  if (tokens > 0)
+    options.budget.tokens = tokens;
   options.budget.seconds = *seconds;
   options.budget.cost = *cost;
   if (std::optional<std::string> text = arguments.get("prices")) {

@@ -15,6 +15,11 @@ namespace d2k::run {
 std::vector<Option> addModelOptions(std::vector<Option> own);
 Result<agent::ModelOptions> readModelOptions(const Arguments &arguments);
 
+/// Reads the whole number of option \p name, from \p least to a milliard, if it
+/// is given.
+Result<void> readCount(const Arguments &arguments, std::string_view name,
+                       int64_t least, int64_t &count);
+
 /// \p own, followed by those of a run and of its evaluations.
 std::vector<Option> addRunOptions(std::vector<Option> own);
 /// All but the model.

@@ -43,10 +43,10 @@ static Result<int> propose(const Arguments &arguments) {
     judge->baseUrl = arguments.get("judge-base-url").value_or("");
     options.judge = std::move(*judge);
   }
-  Result<std::optional<double>> votes = arguments.getNumber("votes", 1);
-  if (!votes)
-    return forwardFailure(std::move(votes));
-  options.votes = unsigned(votes->value_or(options.votes));
+  int64_t votes = options.votes;
+  if (Result<void> done = readCount(arguments, "votes", 1, votes); !done)
+    return forwardFailure(std::move(done));
+  options.votes = unsigned(votes);
   options.runDirectory = arguments.get("run").value_or("");
   options.directory = *arguments.get("out");
   RunView view(arguments.has("quiet"));
