@@ -52,6 +52,15 @@ std::optional<Value> d2k::cuda::callStandard(Interpreter &interpreter,
   auto argument = [&](unsigned i) { return interpreter.getArgument(call, i); };
   if (name.consume_front("__builtin_")) {
   }
+  // Clang knows these by name and makes no bodies of them. They give the
+  // address of what they get, as a reference is one here.
+  if (call.arguments.size() == 1 && !call.self &&
+      llvm::StringRef(call.qualifiedName).starts_with("std::"))
+    for (const char *same :
+         {"move", "forward", "move_if_noexcept", "forward_like", "as_const",
+          "addressof", "__addressof"})
+      if (name == same)
+        return call.arguments[0];
   if (name == "malloc" || name == "operator new" || name == "operator new[]" ||
       name == "aligned_alloc") {
     if (call.callee && call.callee->hasBody())

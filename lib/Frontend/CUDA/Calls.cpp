@@ -523,8 +523,17 @@ Value Interpreter::callOpaque(const CallSite &call) {
       llvm::dyn_cast_or_null<clang::CXXMethodDecl>(call.callee);
   if (call.self && method && !method->isConst())
     storage.escape(*call.self);
-  for (const Value &argument : call.arguments) {
-    storage.escape(argument);
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const Value &argument = call.arguments[i];
+    clang::QualType type = i < call.types.size() && !call.types[i].isNull()
+                               ? call.types[i]->getPointeeType()
+                               : clang::QualType();
+    // Through a reference to something constant nobody writes it, only what it
+    // points to.
+    if (!type.isNull() && type.isConstQualified())
+      storage.escapeTargets(argument);
+    else
+      storage.escape(argument);
     touchesDevice |=
         argument.kind == Value::Kind::Device ||
         argument.kind == Value::Kind::Handle ||

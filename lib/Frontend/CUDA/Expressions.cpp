@@ -10,6 +10,9 @@
 using namespace d2k;
 using namespace d2k::cuda;
 
+/// Why a value is not known that nothing wrote.
+static constexpr const char *kNeverSet = "a value that was never set";
+
 //===----------------------------------------------------------------------===//
 // Loading and storing
 //===----------------------------------------------------------------------===//
@@ -32,9 +35,12 @@ Value Interpreter::load(const Value &address, clang::QualType type) {
     return makeUnknown("memory outside of a known object");
   if (cell->type.isNull()) {
     storage.giveType(cell, type);
-    if (cell->isArray && !cell->children.empty() && !type->isArrayType())
-      cell = cell->children[0];
   }
+  // Memory from an allocator is an array; its address is that of its first
+  // element.
+  if (cell->rawBytes && cell->isArray && !cell->children.empty() &&
+      !type->isArrayType())
+    cell = cell->children[0];
   if (type->isRecordType() || type->isArrayType())
     return cell->isScalar() || cell->isOpaque
                ? (cell->value.isUnknown() && cell->value.text
@@ -47,7 +53,7 @@ Value Interpreter::load(const Value &address, clang::QualType type) {
   if (cell->isOpaque)
     return makeUnknown("an object that is not modelled");
   if (cell->value.isUnknown() && !cell->value.text)
-    return makeUnknown("a value that was never set");
+    return makeUnknown(kNeverSet);
   // The same bytes as another type are not modelled.
   if (cell->value.isInteger() && type->isRealFloatingType())
     return makeUnknown("an integer read as a floating-point number");
@@ -527,9 +533,12 @@ Value Interpreter::evaluate(const clang::Expr *expr) {
     return Value();
   if (!step(expr))
     return makeUnknown("code that is not followed");
-  if (expr->isGLValue())
-    return load(evaluateAddress(expr), expr->getType());
-  return evaluateRvalue(expr);
+  if (!expr->isGLValue())
+    return evaluateRvalue(expr);
+  Value value = load(evaluateAddress(expr), expr->getType());
+  if (value.isUnknown() && value.text && *value.text == kNeverSet)
+    return makeUnknown(describe(expr) + ", which was never set");
+  return value;
 }
 
 Value Interpreter::evaluateRvalue(const clang::Expr *expr) {

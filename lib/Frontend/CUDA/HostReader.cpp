@@ -18,6 +18,7 @@
 #include "clang/Basic/Stack.h"
 #include "clang/Basic/Version.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -280,6 +281,22 @@ Result<HostProgram> d2k::cuda::readHost(const HostRequest &request) {
         if (function->getNameAsString() == request.entry ||
             function->getQualifiedNameAsString() == request.entry)
           entries.push_back(function);
+    }
+    // A caller from outside finds the function by its C name, or the free
+    // function, before a member that is called the same.
+    auto keepOnly = [&](auto isBetter) {
+      if (llvm::any_of(entries, isBetter))
+        llvm::erase_if(entries, [&](const clang::FunctionDecl *function) {
+          return !isBetter(function);
+        });
+    };
+    if (!request.entry.empty()) {
+      keepOnly([](const clang::FunctionDecl *function) {
+        return !llvm::isa<clang::CXXMethodDecl>(function);
+      });
+      keepOnly([](const clang::FunctionDecl *function) {
+        return function->isExternC();
+      });
     }
     auto run = [&](const clang::FunctionDecl *entry,
                    const EntryArguments *arguments, std::string workload) {

@@ -263,8 +263,16 @@ void Storage::escape(const Value &value) {
     return;
   root->isEscaped = true;
   escaped.push_back(root);
+  escapeTargets(Value::makePointer(root));
+}
+
+void Storage::escapeTargets(const Value &value) {
+  if (value.kind != Value::Kind::Pointer && value.kind != Value::Kind::Record)
+    return;
   // What it points to is reachable as well.
-  std::vector<Cell *> work = {root};
+  std::vector<Cell *> work;
+  if (value.cell)
+    work.push_back(value.cell);
   while (!work.empty()) {
     Cell *cell = work.back();
     work.pop_back();

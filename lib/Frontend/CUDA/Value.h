@@ -214,6 +214,8 @@ public:
   void havocEscaped(const std::string *reason);
   /// \p cell and all that it points to is known outside from now on.
   void escape(const Value &value);
+  /// Only what the object that \p value is, or points to, points to.
+  void escapeTargets(const Value &value);
 
   const std::string *intern(std::string text);
   Value makeUnknown(std::string reason, Origins origins = {});
