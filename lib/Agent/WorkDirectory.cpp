@@ -56,6 +56,18 @@ static tl::unexpected<Failure> refuse(const std::string &file,
   return fail(FailureKind::Input, file + ": " + why);
 }
 
+/// Why the last call of the system failed: \p why when that lies in what the
+/// model asked for. A full disk or too few descriptors do not.
+static tl::unexpected<Failure> refuseErrno(const std::string &file,
+                                           const std::string &why) {
+  for (int own : {ENOENT, ENOTDIR, EISDIR, EEXIST, ELOOP, ENXIO, ENAMETOOLONG})
+    if (errno == own)
+      return refuse(file, why);
+  return fail(
+      FailureKind::Environment,
+      file + ": the work directory is out of order: " + std::strerror(errno));
+}
+
 /// The names of \p file, or why it is refused.
 static Result<std::vector<std::string>> split(const std::string &file) {
   std::vector<std::string> names;
@@ -85,15 +97,17 @@ static Result<Place> find(int root, const std::string &file, bool make) {
   if (!names)
     return forwardFailure(std::move(names));
   Descriptor folder(::fcntl(root, F_DUPFD_CLOEXEC, 0));
+  if (folder.get() < 0)
+    return refuseErrno(file, std::strerror(errno));
   for (size_t i = 0; i + 1 < names->size(); ++i) {
     const char *name = (*names)[i].c_str();
     if (make && ::mkdirat(folder.get(), name, 0755) != 0 && errno != EEXIST)
-      return refuse(file, std::strerror(errno));
+      return refuseErrno(file, std::strerror(errno));
     int next = ::openat(folder.get(), name,
                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (next < 0)
-      return refuse(file, errno == ENOENT ? "there is no such file"
-                                          : "its folder is none");
+      return refuseErrno(file, errno == ENOENT ? "there is no such file"
+                                               : "its folder is none");
     folder = Descriptor(next);
   }
   return Place{std::move(folder), names->back()};
@@ -134,8 +148,9 @@ Result<std::string> WorkDirectory::read(const std::string &file) const {
                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status = {};
   if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0)
-    return refuse(file, errno == ELOOP ? "it is a link, which is not followed"
-                                       : "there is no such file");
+    return refuseErrno(file, errno == ELOOP
+                                 ? "it is a link, which is not followed"
+                                 : "there is no such file");
   if (!S_ISREG(status.st_mode) || status.st_nlink != 1)
     return refuse(file, "it is no file of its own");
   if (uint64_t(status.st_size) > kMaxWorkBytes)
@@ -181,7 +196,7 @@ Result<void> WorkDirectory::write(const std::string &file,
                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                            0644));
     if (fd.get() < 0)
-      return refuse(file, std::strerror(errno));
+      return refuseErrno(file, std::strerror(errno));
     while (!text.empty()) {
       ssize_t written = ::write(fd.get(), text.data(), text.size());
       if (written < 0 && errno == EINTR)
@@ -195,8 +210,8 @@ Result<void> WorkDirectory::write(const std::string &file,
   }
   if (::renameat(place->folder.get(), temporary.c_str(), place->folder.get(),
                  place->name.c_str()) != 0)
-    return refuse(file,
-                  errno == EISDIR ? "it is a folder" : std::strerror(errno));
+    return refuseErrno(file, errno == EISDIR ? "it is a folder"
+                                             : std::strerror(errno));
   return {};
 }
 
@@ -205,8 +220,8 @@ Result<void> WorkDirectory::remove(const std::string &file) {
   if (!place)
     return forwardFailure(std::move(place));
   if (::unlinkat(place->folder.get(), place->name.c_str(), 0) != 0)
-    return refuse(file,
-                  errno == EISDIR ? "it is a folder" : "there is no such file");
+    return refuseErrno(file, errno == EISDIR ? "it is a folder"
+                                             : "there is no such file");
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,6 +99,33 @@ TEST_F(FilesTest, FollowsNoLinks) {
   EXPECT_EQ(*readFile(in("secret")), "secret");
   EXPECT_EQ(*files->read("link.cu"), "mine");
   EXPECT_TRUE(std::filesystem::is_empty(in("outside")));
+}
+
+// What the machine lacks is not told to the model as its own fault, and the
+// file is not said to be missing.
+TEST_F(FilesTest, KnowsWhoseFaultItIs) {
+  ASSERT_TRUE(files->write("a.cu", "x"));
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  Result<std::string> text = files->read("a.cu");
+  Result<void> written = files->write("b/c.cu", "x");
+  Result<void> removed = files->remove("a.cu");
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().kind, FailureKind::Environment);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().kind, FailureKind::Environment);
+  ASSERT_FALSE(removed);
+  EXPECT_EQ(removed.error().kind, FailureKind::Environment);
+  EXPECT_EQ(*files->read("a.cu"), "x");
+
+  for (const char *file : {"none.cu", "none/a.cu", "a.cu/b.cu"}) {
+    EXPECT_EQ(files->read(file).error().kind, FailureKind::Input) << file;
+    EXPECT_EQ(files->remove(file).error().kind, FailureKind::Input) << file;
+  }
+  EXPECT_EQ(files->write("a.cu/b.cu", "").error().kind, FailureKind::Input);
 }
 
 TEST_F(FilesTest, LimitsWhatIsKept) {
