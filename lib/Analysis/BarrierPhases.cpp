@@ -26,10 +26,9 @@ enum class Parities { Toggle, Same, Unknown };
 static Parities
 judgeParities(llvm::ArrayRef<std::pair<OpId, IterationValue>> visits,
               const IterationValues &values) {
-  auto toggles = [](llvm::ArrayRef<IterationValue> list) {
+  auto toggles = [&](llvm::ArrayRef<IterationValue> list) {
     for (size_t i = 0; i + 1 < list.size(); ++i)
-      if (!list[i].isConstant() || !list[i + 1].isConstant() ||
-          ((list[i].constant ^ list[i + 1].constant) & 1) == 0)
+      if (!values.differInBit0(list[i], list[i + 1]))
         return false;
     return true;
   };

@@ -24,7 +24,15 @@ constexpr size_t kMaxAtoms = 16;
 /// A mask with these bits set keeps every address in shared memory.
 constexpr uint64_t kSharedAddress = 0x3ffff;
 /// First words of the keys of atoms.
-enum AtomKind : uint64_t { Plain, Fresh, Function, Steps, Quotient, Symbol };
+enum AtomKind : uint64_t {
+  Plain,
+  Fresh,
+  Function,
+  Steps,
+  Quotient,
+  Symbol,
+  Turn
+};
 } // namespace
 
 IterationValues::IterationValues(const KernelIndex &index,
@@ -101,6 +109,37 @@ IterationValue IterationValues::add(IterationValue a, IterationValue b,
   int64_t constant =
       int64_t(uint64_t(a.constant) + uint64_t(times(b.constant)));
   return makeSum(std::move(sum), constant, width);
+}
+
+IterationValue IterationValues::turn(IterationValue value, int64_t bits) {
+  if (std::optional<Turned> before = getTurned(value)) {
+    value = before->of;
+    bits ^= before->bits;
+  }
+  if (bits == 0)
+    return value;
+  Atom atom;
+  atom.unknown = unknownSum[value.sum];
+  atom.turned = Turned{value, bits};
+  return makeAtom({Turn, value.sum, uint64_t(value.constant), uint64_t(bits)},
+                  atom);
+}
+
+std::optional<IterationValues::Turned>
+IterationValues::getTurned(IterationValue value) const {
+  const Sum &sum = sums[value.sum];
+  if (value.constant != 0 || sum.size() != 1 || sum[0].second != 1)
+    return std::nullopt;
+  return atoms[sum[0].first].turned;
+}
+
+bool IterationValues::differInBit0(IterationValue a, IterationValue b) const {
+  Turned x = getTurned(a).value_or(Turned{a, 0});
+  Turned y = getTurned(b).value_or(Turned{b, 0});
+  if (x.of.sum != y.of.sum)
+    return false;
+  return ((x.of.constant ^ y.of.constant ^ x.bits ^ y.bits) & 1) != 0 &&
+         (x.of.isConstant() || x.of.constant == y.of.constant);
 }
 
 unsigned IterationValues::trailingZeros(uint32_t sum) const {
@@ -494,9 +533,10 @@ IterationValues::computeBits(OpId op, llvm::ArrayRef<IterationValue> in,
     // Bits below those of the sum, as when two buffers are swapped.
     unsigned zeros = trailingZeros(x.sum);
     uint64_t below = zeros >= 64 ? ~uint64_t(0) : (uint64_t(1) << zeros) - 1;
-    if ((map.flipped & ~below) != 0 || map.set != 0 ||
-        (map.kept | map.flipped) != all)
+    if (map.set != 0 || (map.kept | map.flipped) != all)
       return std::nullopt;
+    if ((map.flipped & ~below) != 0)
+      return turn(x, int64_t(map.flipped));
     int64_t turned = x.constant ^ int64_t(map.flipped);
     return add(x, makeConstant(turned - x.constant), 1, width);
   }

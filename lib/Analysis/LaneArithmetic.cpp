@@ -717,8 +717,36 @@ LaneForm LaneForms::bitwise(llvm::ArrayRef<const LaneForm *> in, uint8_t table,
     uint64_t alignment = uint64_t(1) << llvm::countr_zero(uint64_t(mask));
     bool top = (mask >> llvm::countr_zero(uint64_t(mask))) == -1 ||
                (width == 32 && uint32_t(mask) + alignment == uint64_t(1) << 32);
-    if (top && getBase(s) != kNone && s.rest.isSame() && alignment > 1)
-      return function(kCodeAligned, in, op, {}, alignment);
+    // An address in shared memory has no more bits than the mask.
+    top |= mask > 0 && llvm::isShiftedMask_64(uint64_t(mask)) &&
+           getSharedEnd(s) != 0 && mask + int64_t(alignment) >= getSharedEnd(s);
+    if (top && getBase(s) != kNone && s.rest.isSame() && alignment > 1) {
+      // Whole units are added behind it, and bits below those of the base do
+      // not matter: parts of one memory have one base.
+      LaneForm from = s, kept = ofNumber(-int64_t(alignment));
+      int64_t below = (int64_t(1) << getTermsAlignment(s)) - 1;
+      from.rest = s.rest.getSame() & int64_t(alignment - 1);
+      int64_t units = s.rest.getSame() - from.rest.getSame();
+      from.rest = from.rest.getSame() & ~below;
+      const LaneForm *both[] = {&from, &kept};
+      return add(function(kCodeAligned, both, op, {}, alignment),
+                 ofNumber(units));
+    }
+    // (x >> n) & mask is (x & mask << n) >> n.
+    if (mask > 0 && mask < kMaxNumber && s.terms.size() == 1 &&
+        s.rest.isSame() && s.terms[0].second == ThreadNumbers(1)) {
+      LaneOrigin origin = origins[s.terms[0].first];
+      unsigned by = origin.shift;
+      if (by == 0 && origin.by > 1 && llvm::isPowerOf2_64(uint64_t(origin.by)))
+        by = llvm::countr_zero(uint64_t(origin.by));
+      if (by != 0 && by < 16 && origin.of && getBase(*origin.of) != kNone) {
+        LaneForm whole =
+            add(*origin.of, ofNumber(s.rest.getSame()), int64_t(1) << by);
+        LaneForm shifted = ofNumber(mask << by);
+        const LaneForm *both[] = {&whole, &shifted};
+        return shiftRight(bitwise(both, table, 64, op), by, false, 64, op);
+      }
+    }
     if (mask > 0 && (mask & (mask + 1)) == 0 && mask < (int64_t(1) << 32))
       return divide(s, mask + 1, true, op);
     // Bits from the middle, such as i << 14 & 16384: a remainder, shifted.

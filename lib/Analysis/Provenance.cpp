@@ -6,6 +6,8 @@
 
 #include "d2k/Analysis/Provenance.h"
 
+#include "llvm/ADT/BitVector.h"
+
 using namespace mlir;
 using namespace d2k;
 using namespace d2k::analysis;
@@ -299,17 +301,65 @@ bool Provenance::applyBackward(const DataFlow::Node &node) {
   return changed;
 }
 
+/// Rows of values and cells that are next to a node, the cells behind the
+/// values.
+static void addRows(const DataFlow &flow, uint32_t numValues, uint32_t node,
+                    llvm::ArrayRef<DataFlow::Span> valueSpans,
+                    llvm::ArrayRef<DataFlow::Span> cellSpans,
+                    std::vector<std::pair<uint32_t, uint32_t>> &pairs) {
+  for (DataFlow::Span span : valueSpans)
+    for (uint32_t value : flow.get(span))
+      pairs.push_back({node, value});
+  for (DataFlow::Span span : cellSpans)
+    for (uint32_t cell : flow.get(span))
+      pairs.push_back({node, numValues + cell});
+}
+
 void Provenance::solve() {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const DataFlow::Node &node : flow.getNodes())
-      changed |= apply(node);
+  // Nodes are looked at in passes over their order, those only of which an
+  // input has changed: one pass where data goes along with the order, one more
+  // for each time that it goes against it.
+  llvm::ArrayRef<DataFlow::Node> nodes = flow.getNodes();
+  uint32_t numValues = values.size(), rows = numValues + flow.getNumCells();
+  std::vector<std::pair<uint32_t, uint32_t>> in, out;
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    const DataFlow::Node &node = nodes[i];
+    addRows(flow, numValues, i,
+            {node.a, node.b, node.c, node.control, node.old},
+            {node.readA, node.readB}, in);
+    addRows(flow, numValues, i, {}, {node.written}, out);
+    for (uint32_t j = 0; j < node.numResults; ++j)
+      out.push_back({i, node.result + j});
   }
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const DataFlow::Node &node : llvm::reverse(flow.getNodes()))
-      changed |= applyBackward(node);
-  }
+  FlatLists users = FlatLists::invert(rows, in);
+  FlatLists makers = FlatLists::invert(rows, out);
+  // The rows of each node.
+  auto byNode = [&](std::vector<std::pair<uint32_t, uint32_t>> pairs) {
+    for (auto &[node, row] : pairs)
+      std::swap(node, row);
+    return FlatLists::invert(nodes.size(), pairs);
+  };
+  FlatLists inputs = byNode(std::move(in)), outputs = byNode(std::move(out));
+  auto mark = [](llvm::BitVector &pending, llvm::ArrayRef<uint32_t> changed,
+                 const FlatLists &next) {
+    for (uint32_t row : changed)
+      for (uint32_t node : next[row])
+        pending.set(node);
+  };
+  llvm::BitVector pending(nodes.size(), true);
+  while (pending.any())
+    for (int i = pending.find_first(); i >= 0; i = pending.find_next(i)) {
+      pending.reset(i);
+      if (apply(nodes[i]))
+        mark(pending, outputs[i], users);
+    }
+  pending.set();
+  while (pending.any())
+    for (int i = pending.find_last(); i >= 0; i = pending.find_prev(i)) {
+      pending.reset(i);
+      if (applyBackward(nodes[i]))
+        mark(pending, inputs[i], makers);
+    }
 }
 
 void Provenance::collectOutputs() {

@@ -24,6 +24,25 @@ constexpr int64_t kTensorColumns = 1 << 16;
 constexpr int64_t kSharedBytes = 228 * 1024;
 } // namespace
 
+/// Bytes that a product reads at least from where its descriptor points; 1 when
+/// its shape or its types are not known.
+static int64_t getLeastBytes(Operation *op, Value descriptor) {
+  auto product = dyn_cast<kern::MatrixProductOpInterface>(op);
+  if (!product)
+    return 1;
+  bool isA = product.getASource() == kern::OperandSource::Descriptor &&
+             llvm::is_contained(product.getAValues(), descriptor);
+  kern::MatrixShape shape = product.getShape();
+  unsigned bits =
+      kern::getBits(isA ? product.getAElement() : product.getBElement());
+  // Blocks that cooperate each have their part of the rows.
+  int64_t rows = int64_t(isA ? shape.m : shape.n) /
+                 int64_t(std::max<uint64_t>(product.getCtaGroupSize(), 1));
+  int64_t columns =
+      int64_t(shape.k) / (isA && product.isSparseProduct() ? 2 : 1);
+  return std::max<int64_t>(rows * columns * bits / 8, 1);
+}
+
 SharedObjects::SharedObjects(const KernelIndex &index,
                              const MemoryRoots &memory, LaneForms &forms)
     : index(index), memory(memory), forms(forms) {
@@ -141,8 +160,13 @@ std::optional<SharedObjects::Entry> SharedObjects::makeEntry(
   entry.low = low;
   entry.high = high + 1;
   std::optional<uint64_t> bytes = info.access.bytes;
-  if (info.access.form == kern::MemoryAccess::Form::Descriptor || tensor)
+  bool descriptor = info.access.form == kern::MemoryAccess::Form::Descriptor;
+  if (descriptor || tensor)
     bytes.reset();
+  // What copies put side by side and one product reads is one object.
+  if (descriptor)
+    entry.high =
+        high + getLeastBytes(index.getOp(info.op), info.access.address);
   if (bytes && info.access.warpWide) {
     auto load = dyn_cast<kern::MatrixLoadOp>(index.getOp(info.op));
     auto store = dyn_cast<kern::MatrixStoreOp>(index.getOp(info.op));

@@ -25,11 +25,20 @@ static Judgement judge(Detector &detector, const StagedTile &tile) {
   for (uint32_t r : tile.readers)
     readers.push_back(accesses[r].op);
   std::string places = detector.describe(readers);
-  return detector.judgeReach(provenance.getWriteReach(writer), "what it stages")
-      .then([&] {
-        return accesses[writer].access.async ? detector.judgeCopied(writer)
-                                             : Judgement::proved();
-      })
+  // A copy that a compiler peeled off the end of a loop stages nothing more.
+  auto judgeWriter = [&](uint32_t w) {
+    return detector.judgeReach(provenance.getWriteReach(w), "what it stages")
+        .then([&] {
+          return accesses[w].access.async ? detector.judgeCopied(w)
+                                          : Judgement::proved();
+        });
+  };
+  Judgement written = judgeWriter(writer);
+  for (uint32_t w : tile.writers)
+    if (!written.isProved())
+      if (Judgement other = judgeWriter(w); other.isProved())
+        written = other;
+  return written
       .then([&]() -> Judgement {
         if (!tile.racing.empty()) {
           llvm::SmallVector<OpId, 4> early;

@@ -65,6 +65,17 @@ kern.func entry visible @aligned() attributes {kern.maxntid = array<i64: 32, 1, 
   %b = kern.arith "or.b32" or b32 (%a, %c512) : (i32, i32) -> i32
   // expected-remark-re @+1 {{at base{{[0-9]+}} + 512}}
   kern.store "st.shared.u32" shared u32 [%b : i32], %x : i32
+  // What a constant descriptor holds of 16384 bytes behind it: the alignment is
+  // a mask on the shifted address, of which no bits above the mask are set.
+  %c17407 = kern.constant 17407 : i32
+  %c4 = kern.constant 4 : i32
+  %field = kern.constant 16320 : i32
+  %u2 = kern.arith "add.u32" add u32 (%s, %c17407) : (i32, i32) -> i32
+  %v = kern.arith "shr.u32" shr u32 (%u2, %c4) : (i32, i32) -> i32
+  %w = kern.arith "and.b32" and b32 (%v, %field) : (i32, i32) -> i32
+  %z = kern.arith "shl.b32" shl b32 (%w, %c4) : (i32, i32) -> i32
+  // expected-remark-re @+1 {{at base{{[0-9]+}} + 16384}}
+  kern.store "st.shared.u32" shared u32 [%z : i32], %x : i32
   // 512 ^ 448 is 960.
   %c = kern.arith "xor.b32" xor b32 (%b, %c448) : (i32, i32) -> i32
   // expected-remark-re @+1 {{at base{{[0-9]+}} + 960}}

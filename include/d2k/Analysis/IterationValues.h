@@ -76,14 +76,24 @@ public:
   /// \p a minus \p b when they have the same atoms.
   std::optional<int64_t> distance(IterationValue a, IterationValue b) const;
 
+  /// Whether bit 0 of \p a and \p b is certain to differ, as that of a value
+  /// and of itself exclusive-or 1.
+  bool differInBit0(IterationValue a, IterationValue b) const;
+
 private:
   using Sum = llvm::SmallVector<std::pair<uint32_t, int64_t>, 4>;
+  /// `of` exclusive-or `bits`.
+  struct Turned {
+    IterationValue of;
+    int64_t bits = 0;
+  };
   struct Atom {
     bool unknown = false;
     /// The address of a memory object.
     bool symbol = false;
     /// Low bits that are known to be zero.
     uint8_t trailingZeros = 0;
+    std::optional<Turned> turned;
   };
   /// Where a value is looked at.
   struct Place {
@@ -124,6 +134,9 @@ private:
   /// \p value with the low \p bits bits cleared.
   IterationValue align(IterationValue value, unsigned bits, unsigned width);
   unsigned trailingZeros(uint32_t sum) const;
+  /// \p value with some bits turned over: twice is not at all.
+  IterationValue turn(IterationValue value, int64_t bits);
+  std::optional<Turned> getTurned(IterationValue value) const;
 
   const KernelIndex &index;
   const ConstantValues &constants;

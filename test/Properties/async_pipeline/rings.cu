@@ -290,3 +290,44 @@ KERNEL(iNamedBarriers, 256) {
     store(sums, y);
   }
 }
+
+// Roles that hand over by mbarriers, in loops that the compiler unrolls by the
+// number of slots; the rest of the slices has a loop of its own.
+// CHECK-LABEL: jUnrolledRoles
+// CHECK: async_pipeline depth 4 in_flight 3 mechanism tma
+// CHECK: warp_specialization roles copy+matrix
+KERNEL(jUnrolledRoles, 160) {
+  uint32_t ring = (toShared(dynamic) + 1023) & ~1023u;
+  uint32_t full = ring + 4 * kSlice, empty = full + 32;
+  if (threadIdx.x == 0)
+    for (int s = 0; s < 4; ++s) {
+      initBarrier(full + s * 8);
+      asm volatile("mbarrier.init.shared.b64 [%0], 128;" ::"r"(empty + s * 8)
+                   : "memory");
+    }
+  __syncthreads();
+  if (threadIdx.x >= 128) {
+    uint32_t parity = 1;
+    if (threadIdx.x == 128)
+#pragma unroll 4
+      for (int i = 0; i < k / 32; ++i) {
+        waitBarrier(empty + i % 4 * 8, parity);
+        fetch(ring + i % 4 * kSlice, full + i % 4 * 8, x, w, i);
+        if (i % 4 == 3)
+          parity ^= 1;
+      }
+    return;
+  }
+  Sums sums = {};
+  uint32_t parity = 0;
+#pragma unroll 4
+  for (int i = 0; i < k / 32; ++i) {
+    waitBarrier(full + i % 4 * 8, parity);
+    compute(sums, ring + i % 4 * kSlice);
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(empty + i % 4 * 8)
+                 : "memory");
+    if (i % 4 == 3)
+      parity ^= 1;
+  }
+  store(sums, y);
+}
