@@ -12,6 +12,7 @@
 
 #include "d2k/Task/Reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -134,6 +135,18 @@ void compare(const std::string &what, const std::vector<T> &got,
 /// order of an fp32 sum differs: all within one step of bf16, and most alike.
 void compareRounded(const std::string &what, const std::vector<double> &got,
                     const std::vector<long double> &expected);
+
+/// The indices below \p count, sorted by \p isLess; equal ones stay in order.
+template <typename Index, typename Less>
+std::vector<Index> getStableOrder(Index count, Less isLess) {
+  std::vector<Index> order;
+  for (Index i = 0; i < count; ++i)
+    order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
+    return isLess(a, b) || (!isLess(b, a) && a < b);
+  });
+  return order;
+}
 
 std::vector<long double> getMagnitudes(const std::vector<long double> &values);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// moe_permute_combine: places by std::stable_sort, sums in long double; and the
+// moe_permute_combine: places by a stable sort, sums in long double; and the
 // experts that the reference draws.
 
 #include "../ReferenceCheck.h"
@@ -67,10 +67,8 @@ void checkPermuteCombine(const Shape &shape, bool isSame) {
   for (float &weight : w)
     weight = std::uniform_real_distribution<float>(-1, 1)(generator);
 
-  std::vector<size_t> order(pairs);
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return ids[a] < ids[b]; });
+  std::vector<size_t> order = getStableOrder(
+      pairs, [&](size_t a, size_t b) { return ids[a] < ids[b]; });
   std::vector<double> pos(pairs), offsets, permuted(pairs * rowLength);
   for (size_t row = 0; row < pairs; ++row) {
     pos[order[row]] = double(row);

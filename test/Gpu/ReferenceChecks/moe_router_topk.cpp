@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <random>
 
 using namespace d2k::test;
@@ -92,11 +91,10 @@ void RouterCheck::draw() {
 /// The k best, by a stable sort; in mode 1 of the best groups.
 std::vector<int32_t>
 RouterCheck::choose(const std::vector<long double> &score) const {
-  std::vector<int32_t> order(static_cast<size_t>(e));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    return score[size_t(a)] > score[size_t(b)];
-  });
+  std::vector<int32_t> order =
+      getStableOrder(int32_t(e), [&](int32_t a, int32_t b) {
+        return score[size_t(a)] > score[size_t(b)];
+      });
   if (mode == 1) {
     std::vector<std::pair<long double, int64_t>> groups;
     for (int64_t group = 0; group < 8; ++group) {
@@ -258,11 +256,10 @@ void RouterCheck::run() {
     Outputs outputs = right;
     size_t different = 0;
     for (int64_t i = 0; i < t; ++i) {
-      std::vector<int32_t> order(static_cast<size_t>(e));
-      std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-        return scores[size_t(i)][size_t(a)] > scores[size_t(i)][size_t(b)];
-      });
+      std::vector<int32_t> order =
+          getStableOrder(int32_t(e), [&](int32_t a, int32_t b) {
+            return scores[size_t(i)][size_t(a)] > scores[size_t(i)][size_t(b)];
+          });
       for (int64_t j = 0; j < k; ++j) {
         int32_t &id = outputs.ids[size_t(i * k + j)];
         different += id != order[size_t(j)];

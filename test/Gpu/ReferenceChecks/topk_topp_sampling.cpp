@@ -9,7 +9,6 @@
 #include "d2k_topk_topp_sampling.h"
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 
 using namespace d2k::test;
@@ -27,10 +26,8 @@ struct Nucleus {
 
 Nucleus findNucleus(const float *logits, int v, float temperature, float topP,
                     int k) {
-  std::vector<int> order(static_cast<size_t>(v));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return logits[a] > logits[b]; });
+  std::vector<int> order =
+      getStableOrder(v, [&](int a, int b) { return logits[a] > logits[b]; });
   if (k > 0 && k < v)
     order.resize(size_t(k));
   auto getWeight = [&](int column) {
