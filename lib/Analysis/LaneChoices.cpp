@@ -300,6 +300,8 @@ std::optional<LaneForm> LaneForms::findRing(ValueId value) {
   struct Edge {
     ValueId to, from, passed;
     std::optional<std::pair<ValueId, bool>> condition;
+    /// Values of `from` before this one have been passed on.
+    size_t next = 0;
   };
   llvm::SmallVector<Edge, 8> edges;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -347,7 +349,7 @@ std::optional<LaneForm> LaneForms::findRing(ValueId value) {
           return std::nullopt;
         arguments.push_back(states[0]);
       }
-      Edge edge{arg, states[0], in.value, std::nullopt};
+      Edge edge{arg, states[0], in.value, std::nullopt, 0};
       if (auto condition = getEdgeCondition(in, index.getDefBlock(arg))) {
         // Only a condition on the same argument tells its values apart.
         llvm::SmallVector<ValueId, 4> of;
@@ -362,9 +364,11 @@ std::optional<LaneForm> LaneForms::findRing(ValueId value) {
   bool grew = true;
   for (unsigned round = 0; grew && round <= kMaxRing; ++round) {
     grew = false;
-    for (const Edge &edge : edges) {
-      llvm::SmallVector<LaneForm, 8> from = taken[edge.from];
-      for (const LaneForm &state : from) {
+    for (Edge &edge : edges) {
+      // What comes to them here waits for the next round.
+      size_t end = taken[edge.from].size();
+      while (edge.next < end) {
+        LaneForm state = taken[edge.from][edge.next++];
         if (edge.condition) {
           LaneForm condition =
               evaluateAt(edge.condition->first, edge.from, state);

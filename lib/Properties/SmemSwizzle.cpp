@@ -141,6 +141,9 @@ static const std::vector<Permutation> &getCandidates() {
 static std::vector<Permutation>
 getStridedCandidates(llvm::ArrayRef<WarpTouches> written) {
   std::vector<Permutation> all;
+  // No writer's addresses are known.
+  if (written.empty())
+    return all;
   llvm::SmallVector<int64_t, 4> strides;
   for (unsigned lanes : {2u, 4u, 8u, 16u}) {
     auto lowest = [&](unsigned first) -> std::optional<int64_t> {
