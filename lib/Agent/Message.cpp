@@ -4,6 +4,8 @@
 
 #include "d2k/Agent/Message.h"
 
+#include <algorithm>
+
 using namespace d2k;
 using namespace d2k::agent;
 
@@ -144,6 +146,13 @@ Usage &Usage::operator+=(const Usage &other) {
   cacheWritten += other.cacheWritten;
   output += other.output;
   return *this;
+}
+
+Usage Usage::getBounded() const {
+  auto bound = [](int64_t count) {
+    return std::clamp<int64_t>(count, 0, 1000000000000);
+  };
+  return {bound(input), bound(cached), bound(cacheWritten), bound(output)};
 }
 
 json::Value Usage::toJson() const {

@@ -83,6 +83,9 @@ struct Usage {
   int64_t getPromptTokens() const { return input + cached + cacheWritten; }
   int64_t getTotal() const { return getPromptTokens() + output; }
   Usage &operator+=(const Usage &other);
+  /// Each count from 0 to 10^12: what a server reports wrongly must not give
+  /// tokens back, and sums must not overflow.
+  Usage getBounded() const;
   json::Value toJson() const;
   static Result<Usage> fromJson(const json::Cursor &cursor);
 };

@@ -248,7 +248,7 @@ ModelResponse AnthropicReader::take() {
           Block::makeOpaque(std::move(part.object)));
     }
   }
-  response.usage = usage;
+  response.usage = usage.getBounded();
   response.stop = stop;
   response.model = model;
   return response;

@@ -5,6 +5,7 @@
 
 #include "Providers/Provider.h"
 
+#include <algorithm>
 #include <map>
 
 using namespace d2k;
@@ -160,7 +161,6 @@ Result<void> OpenAIReader::takeAnswer(const json::Cursor &answer,
     usage.cached = 0;
     if (Result<json::Cursor> details = counts->get("prompt_tokens_details"))
       usage.cached = details->getInteger("cached_tokens").value_or(0);
-    usage.input -= usage.cached;
   }
   Result<std::vector<json::Cursor>> list = answer.getArray("choices");
   if (!list || list->empty())
@@ -201,7 +201,10 @@ ModelResponse OpenAIReader::take() {
   for (auto &[index, call] : calls)
     response.message.blocks.push_back(Block::makeToolCall(
         call.id, call.name, call.arguments.empty() ? "{}" : call.arguments));
-  response.usage = usage;
+  response.usage = usage.getBounded();
+  // The provider counts them among those of the prompt.
+  response.usage.input =
+      std::max<int64_t>(0, response.usage.input - response.usage.cached);
   // Some servers say "stop" although they call tools.
   response.stop = !calls.empty() && stop == StopReason::EndTurn
                       ? StopReason::ToolUse

@@ -148,6 +148,34 @@ TEST(OpenAITest, ReadsAStream) {
   EXPECT_EQ(response.usage.cached, 60);
 }
 
+// A budget of tokens or dollars must not grow by what a server says wrongly.
+TEST(ProviderTest, BoundsWhatServersCount) {
+  Usage few =
+      readStream(
+          "openai",
+          {R"({"choices":[{"delta":{},"finish_reason":"stop"}]})",
+           R"({"usage":{"prompt_tokens":10,"completion_tokens":-9,"prompt_tokens_details":{"cached_tokens":60}}})"})
+          .usage;
+  EXPECT_EQ(few.input, 0);
+  EXPECT_EQ(few.cached, 60);
+  EXPECT_EQ(few.output, 0);
+  Usage many =
+      readStream(
+          "openai",
+          {R"({"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}})"})
+          .usage;
+  EXPECT_EQ(many.getTotal(), 2000000000000);
+  Usage other =
+      readStream(
+          "anthropic",
+          {R"({"type":"message_start","message":{"usage":{"input_tokens":-5,"cache_read_input_tokens":9223372036854775807,"output_tokens":3}}})",
+           R"({"type":"message_stop"})"})
+          .usage;
+  EXPECT_EQ(other.input, 0);
+  EXPECT_EQ(other.cached, 1000000000000);
+  EXPECT_EQ(other.output, 3);
+}
+
 TEST(OpenAITest, TakesCallsWithoutIndex) {
   ModelResponse response = readStream(
       "openai",
