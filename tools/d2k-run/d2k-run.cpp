@@ -26,11 +26,13 @@ static void printHelp() {
   for (const Command &command : getCommands())
     std::printf("  %-12s %s\n", std::string(command.name).c_str(),
                 std::string(command.summary).c_str());
-  std::puts("\nd2k-run COMMAND --help explains a command; --version prints the "
-            "version.\n"
-            "exit code: 0 done (eval: correct), 1 evaluated and not correct, 2 "
-            "bad usage,\n3 the submission does not compile, 4 the environment "
-            "(no GPU, no compiler)");
+  std::puts(
+      "\nd2k-run COMMAND --help explains a command; --version prints the "
+      "version.\n"
+      "exit code: 0 done (eval: correct), 1 evaluated and not correct, 2 "
+      "bad usage,\n3 what was given cannot be used (the submission does not "
+      "compile, a transcript\nis damaged), 4 the environment (no GPU, no "
+      "compiler)");
 }
 
 static void printHelp(const Command &command) {

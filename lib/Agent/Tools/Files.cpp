@@ -51,7 +51,9 @@ static Result<ToolOutcome> readFileTool(ToolContext &context,
     }
     at = end;
   }
-  if (first > 1 || taken < line - 1)
+  if (taken == 0 && !text->empty())
+    shown = "no such line; there are " + std::to_string(line - 1);
+  else if (first > 1 || taken < line - 1)
     shown += "\n[lines " + std::to_string(first) + " to " +
              std::to_string(first + taken - 1) + " of " +
              std::to_string(line - 1) + "]";
