@@ -269,10 +269,10 @@ void Storage::escape(const Value &value) {
 void Storage::escapeTargets(const Value &value) {
   if (value.kind != Value::Kind::Pointer && value.kind != Value::Kind::Record)
     return;
-  // What it points to is reachable as well.
+  // A pointer to a part reaches all of the object.
   std::vector<Cell *> work;
   if (value.cell)
-    work.push_back(value.cell);
+    work.push_back(value.cell->getRoot());
   while (!work.empty()) {
     Cell *cell = work.back();
     work.pop_back();

@@ -31,6 +31,7 @@ private:
 };
 
 void report(const Args &args, const int &value);
+void fill(int *const *parts, int n);
 
 // CHECK-NOT: trace Plan::run
 // CHECK: trace run
@@ -50,5 +51,11 @@ extern "C" int run(const Args *a, cudaStream_t s) {
   auto [grid, block] = std::move(shape);
   // CHECK: launch step(float*, int) grid 3x1x1 block 64x1x1
   step<<<grid, std::max(block, 32), 0, s>>>(a->y, 3);
+  // What constant pointers point to may be written: all of it.
+  int first = 1, second = 2;
+  int *const parts[] = {&first, &second};
+  fill(parts, 2);
+  // CHECK: launch step(float*, int) grid ?x?x1
+  step<<<dim3(first, second), 32, 0, s>>>(a->y, 4);
   return 0;
 }
