@@ -16,6 +16,9 @@ using kern::ArithKind;
 namespace {
 /// Touches that are listed for one access; more are not known.
 constexpr size_t kMaxTouches = 1 << 18;
+/// Blocks that are walked through to find reads that come too early; in larger
+/// tiles none are looked for.
+constexpr uint64_t kMaxRaceSteps = 1 << 23;
 /// Values that a stored one is traced through.
 constexpr size_t kMaxTraced = 64;
 } // namespace
@@ -211,7 +214,9 @@ static void measure(Detector &detector, const TileOrder &order,
   while (loop != kNone && !holdsAll(loop))
     loop = loops.getLoop(loop).parent;
 
-  if (!tile.byBulkCopy)
+  uint64_t steps = uint64_t(tile.writers.size()) * tile.readers.size() *
+                   index.getNumBlocks();
+  if (!tile.byBulkCopy && steps <= kMaxRaceSteps)
     for (uint32_t r : tile.readers)
       if (llvm::any_of(tile.writers,
                        [&](uint32_t w) { return order.races(w, r); }))
@@ -282,8 +287,12 @@ static void measure(Detector &detector, const TileOrder &order,
                                                             : Tristate::Unknown;
   if (counted && written > 0)
     tile.reuse = read / written;
+  uint64_t left = kMaxRaceSteps;
   tile.ordered = llvm::any_of(tile.writers, [&](uint32_t w) {
     return llvm::any_of(tile.readers, [&](uint32_t r) {
+      if (left <= order.getNumWaitBlocks())
+        return false;
+      left -= order.getNumWaitBlocks() + 1;
       return order.canBeOrdered(accesses[w].op, accesses[r].op);
     });
   });

@@ -25,6 +25,8 @@ TileOrder::TileOrder(Detector &detector) : detector(detector) {
         !detector.getConstants().mayRun(op))
       continue;
     BlockId block = index.getBlockOf(op);
+    if (waits[block].empty())
+      waitBlocks.push_back(block);
     waits[block].push_back(op);
     if (!isBarrier)
       continue;
@@ -45,9 +47,7 @@ bool TileOrder::canBeOrdered(OpId from, OpId to) const {
         BlockId block = index.getBlockOf(op);
         return (block == a && op > from) || dominance.reaches(a, block);
       });
-  for (BlockId block = 0; block < waits.size(); ++block) {
-    if (waits[block].empty())
-      continue;
+  for (BlockId block : waitBlocks) {
     bool after = (block == a && waits[block].back() > from) ||
                  dominance.reaches(a, block);
     bool before = (block == b && waits[block].front() < to) ||
@@ -76,8 +76,7 @@ bool TileOrder::hasOpenWay(OpId from, OpId to, bool later) const {
   BlockId a = index.getBlockOf(from), b = index.getBlockOf(to);
   auto blocked = [&](BlockId block, OpId after, OpId before) {
     return llvm::any_of(barriers[block], [&](OpId op) {
-      return (after == kNone || op > after) &&
-             (before == kNone || op < before);
+      return (after == kNone || op > after) && (before == kNone || op < before);
     });
   };
   if (!later && a == b && from < to && !blocked(a, from, to))

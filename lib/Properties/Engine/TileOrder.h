@@ -15,6 +15,8 @@ class TileOrder {
 public:
   explicit TileOrder(Detector &detector);
 
+  /// How many blocks canBeOrdered looks at.
+  size_t getNumWaitBlocks() const { return waitBlocks.size(); }
   /// Whether a barrier or a wait can come after operation `from` and before
   /// `to`.
   bool canBeOrdered(OpId from, OpId to) const;
@@ -34,6 +36,8 @@ private:
   Detector &detector;
   /// By block: its barriers of more than a warp, and all its waits, ascending.
   std::vector<llvm::SmallVector<OpId, 2>> barriers, waits;
+  /// The blocks that have waits.
+  std::vector<analysis::BlockId> waitBlocks;
   /// Barriers of the block that threads arrive at, ascending.
   std::vector<OpId> arrivals;
 };
