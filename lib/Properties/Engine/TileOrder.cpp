@@ -36,6 +36,8 @@ TileOrder::TileOrder(Detector &detector) : detector(detector) {
 }
 
 bool TileOrder::canBeOrdered(OpId from, OpId to) const {
+  if (waitBlocks.empty())
+    return false;
   const KernelIndex &index = detector.getIndex();
   const Dominance &dominance = detector.getKernel().getDominance();
   BlockId a = index.getBlockOf(from), b = index.getBlockOf(to);
