@@ -749,10 +749,11 @@ LaneForm LaneForms::bitwise(llvm::ArrayRef<const LaneForm *> in, uint8_t table,
     }
     if (mask > 0 && (mask & (mask + 1)) == 0 && mask < (int64_t(1) << 32))
       return divide(s, mask + 1, true, op);
-    // Bits from the middle, such as i << 14 & 16384: a remainder, shifted.
+    // Bits from the middle, such as i << 14 & 16384: a remainder, shifted. Not
+    // of an address, whose bits the rule above takes in place.
     unsigned low = llvm::countr_zero(uint64_t(mask));
-    if (mask > 0 && low != 0 && llvm::isShiftedMask_64(uint64_t(mask)) &&
-        mask < (int64_t(1) << 32)) {
+    if (mask > 0 && low != 0 && getBase(s) == kNone &&
+        llvm::isShiftedMask_64(uint64_t(mask)) && mask < (int64_t(1) << 32)) {
       LaneForm from = shiftRight(s, low, /*isSigned=*/false, width, op);
       LaneForm left = ofNumber(mask >> low);
       const LaneForm *both[] = {&from, &left};

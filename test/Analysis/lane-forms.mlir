@@ -182,3 +182,28 @@ kern.func entry visible @rows(%px: i64 {kern.name = "x", kern.size = 8 : i64}, %
   %y = kern.load "ld.global.u32" global u32 [%g : i64] -> i32
   kern.exit
 }
+
+// -----
+
+// Bits from the middle of an address that nothing aligns: no remainder of
+// anything that is known.
+
+kern.object external shared @s align 16
+
+kern.func entry visible @middle() attributes {kern.maxntid = array<i64: 32, 1, 1>} {
+  %s = kern.address_of @s : i32
+  %c48 = kern.constant 48 : i32
+  %c4 = kern.constant 4 : i32
+  %c3 = kern.constant 3 : i32
+  %tid = kern.special "mov.u32" "tid.x" : i32
+  %a = kern.arith "and.b32" and b32 (%s, %c48) : (i32, i32) -> i32
+  // expected-remark @+1 {{at launch}}
+  kern.store "st.shared.u32" shared u32 [%a : i32], %tid : i32
+  %h = kern.arith "shr.u32" shr u32 (%s, %c4) : (i32, i32) -> i32
+  %b = kern.arith "and.b32" and b32 (%h, %c3) : (i32, i32) -> i32
+  %c = kern.arith "and.b32" and b32 (%h, %c48) : (i32, i32) -> i32
+  %d = kern.arith "add.u32" add u32 (%b, %c) : (i32, i32) -> i32
+  // expected-remark @+1 {{at launch}}
+  kern.store "st.shared.u32" shared u32 [%d : i32], %tid : i32
+  kern.exit
+}

@@ -4,8 +4,6 @@
 
 #include "d2k/Analysis/LaneAddresses.h"
 
-#include "llvm/ADT/DenseMap.h"
-
 using namespace d2k;
 using namespace d2k::analysis;
 using namespace d2k::properties;
@@ -116,27 +114,59 @@ bool TileOrder::hasOpenWay(OpId from, OpId to, bool later) const {
   return false;
 }
 
+const std::optional<std::vector<TileOrder::Span>> &
+TileOrder::getSpans(uint32_t access) const {
+  std::unique_ptr<std::optional<std::vector<Span>>> &known = spans[access];
+  if (known)
+    return *known;
+  known = std::make_unique<std::optional<std::vector<Span>>>();
+  std::optional<unsigned> bytes =
+      detector.getKernel().getLaneAddresses().getLaneBytes(access);
+  std::optional<std::vector<Touch>> touches =
+      bytes ? getTouches(detector, access) : std::nullopt;
+  if (!touches)
+    return *known;
+  llvm::sort(*touches, [](const Touch &a, const Touch &b) {
+    return std::make_pair(a.thread / 32, a.at) <
+           std::make_pair(b.thread / 32, b.at);
+  });
+  std::vector<Span> list;
+  for (const Touch &touch : *touches) {
+    int64_t end = touch.at + *bytes;
+    if (!list.empty() && list.back().warp == touch.thread / 32 &&
+        list.back().end >= touch.at)
+      list.back().end = std::max(list.back().end, end);
+    else
+      list.push_back({touch.at, end, touch.thread / 32});
+  }
+  llvm::sort(list, [](const Span &a, const Span &b) {
+    return std::tie(a.begin, a.end, a.warp) < std::tie(b.begin, b.end, b.warp);
+  });
+  *known = std::move(list);
+  return *known;
+}
+
 bool TileOrder::crossesWarps(uint32_t writer, uint32_t reader) const {
-  LaneAddresses &lanes = detector.getKernel().getLaneAddresses();
-  std::optional<unsigned> written = lanes.getLaneBytes(writer);
-  std::optional<unsigned> read = lanes.getLaneBytes(reader);
-  if (!written || !read)
-    return false;
-  std::optional<std::vector<Touch>> writes = getTouches(detector, writer);
-  std::optional<std::vector<Touch>> reads = getTouches(detector, reader);
+  const std::optional<std::vector<Span>> &writes = getSpans(writer);
+  const std::optional<std::vector<Span>> &reads = getSpans(reader);
   if (!writes || !reads)
     return false;
-  llvm::DenseMap<int64_t, unsigned> warpOf;
-  for (const Touch &touch : *writes)
-    for (unsigned i = 0; i < *written; ++i)
-      warpOf[touch.at + i] = touch.thread / 32;
-  return llvm::any_of(*reads, [&](const Touch &touch) {
-    for (unsigned i = 0; i < *read; ++i)
-      if (auto found = warpOf.find(touch.at + i);
-          found != warpOf.end() && found->second != touch.thread / 32)
-        return true;
-    return false;
-  });
+  // Both by begin: what was written up to a span's end and reaches into it is
+  // among the writes that have not ended before.
+  size_t next = 0;
+  llvm::SmallVector<Span, 8> open;
+  for (const Span &read : *reads) {
+    for (; next < writes->size() && (*writes)[next].begin < read.end; ++next)
+      open.push_back((*writes)[next]);
+    // Spans to come begin no earlier than this one.
+    llvm::erase_if(open,
+                   [&](const Span &span) { return span.end <= read.begin; });
+    if (llvm::any_of(open, [&](const Span &span) {
+          return span.begin < read.end && span.warp != read.warp;
+        }))
+      return true;
+  }
+  return false;
 }
 
 bool TileOrder::races(uint32_t writer, uint32_t reader) const {

@@ -7,6 +7,10 @@
 
 #include "Engine/StagedTiles.h"
 
+#include "llvm/ADT/DenseMap.h"
+
+#include <memory>
+
 namespace d2k::properties {
 
 /// Ways through a kernel without a barrier. Building it takes time linear in
@@ -28,6 +32,14 @@ public:
   bool races(uint32_t writer, uint32_t reader) const;
 
 private:
+  /// Bytes from `begin` up to `end` that threads of one warp touch.
+  struct Span {
+    int64_t begin, end;
+    unsigned warp;
+  };
+  /// What an access touches, by begin; nothing when it is not known.
+  const std::optional<std::vector<Span>> &getSpans(uint32_t access) const;
+
   /// Whether control can come from `from` to `to` past no barrier; with
   /// `later`, by another iteration of a loop around both.
   bool hasOpenWay(OpId from, OpId to, bool later) const;
@@ -40,6 +52,10 @@ private:
   std::vector<analysis::BlockId> waitBlocks;
   /// Barriers of the block that threads arrive at, ascending.
   std::vector<OpId> arrivals;
+  /// By access. Each stands in many pairs.
+  mutable llvm::DenseMap<uint32_t,
+                         std::unique_ptr<std::optional<std::vector<Span>>>>
+      spans;
 };
 
 } // namespace d2k::properties
