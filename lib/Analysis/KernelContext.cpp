@@ -73,6 +73,20 @@ LaneForms &KernelContext::getLaneForms() {
   laneForms = make(declared);
   if (declared.known)
     return *laneForms;
+  bool hasArray =
+      llvm::any_of(getMemory().getAccesses(), [&](const AccessInfo &info) {
+        if (info.space != kern::Space::Shared || !info.access.address)
+          return false;
+        return llvm::any_of(
+            getMemory().getRoots(getIndex().getId(info.access.address)),
+            [&](RootId root) {
+              auto object = llvm::dyn_cast_or_null<kern::ObjectOp>(
+                  getMemory().getRoot(root).symbol);
+              return object && object.getSize();
+            });
+      });
+  if (!hasArray)
+    return *laneForms;
   // The largest block that stays inside of all arrays in shared memory, and
   // fills one, is what the kernel was written for.
   unsigned most = declared.getThreads();

@@ -154,10 +154,7 @@ std::vector<LaneSpans> LaneAddresses::getAllSpans(uint32_t access,
       isGlobal && guard && guarded.size() < kMaxGuards) {
     std::unique_ptr<LaneForms> &forms = guarded[*guard];
     if (!forms)
-      forms = std::make_unique<LaneForms>(
-          kernel.getIndex(), kernel.getConstants(), kernel.getDominance(),
-          kernel.getLoops(), kernel.getMemory(), kernel.getUniformity(),
-          kernel.getLaneForms().getShape(), std::nullopt, guard);
+      forms = std::make_unique<LaneForms>(kernel.getLaneForms(), *guard);
     if (auto spans = getSpans(access, *forms, isGlobal))
       return *spans;
   }

@@ -66,6 +66,48 @@ LaneForms::LaneForms(const KernelIndex &index, const ConstantValues &constants,
   computing.assign(index.getNumValues(), false);
 }
 
+LaneForms::LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed)
+    : LaneForms(base) {
+  assert(depth == 0 && "copied while a form is worked out");
+  this->assumed = assumed;
+  work = 0;
+  // Whatever a guard or a choice by the predicate leads to is made anew.
+  std::vector<ValueId> pending;
+  std::vector<bool> seen(index.getNumValues(), false);
+  auto forget = [&](ValueId value) {
+    if (seen[value])
+      return;
+    seen[value] = true;
+    forms[value].reset();
+    pending.push_back(value);
+  };
+  std::vector<llvm::SmallVector<ValueId, 1>> passedTo(index.getNumValues());
+  for (ValueId value = 0; value < index.getNumValues(); ++value)
+    if (index.getDef(value) == kNone)
+      for (const KernelIndex::Incoming &in : index.getIncoming(value))
+        if (in.value != kNone)
+          passedTo[in.value].push_back(value);
+  for (OpId op = 0; op < index.getNumOps(); ++op) {
+    bool holds = true;
+    ValueId by = index.getGuard(op);
+    if (isa<kern::SelectOp>(index.getOp(op)))
+      by = index.getOperands(op)[0];
+    if (by == kNone || stripNot(by, holds) != assumed.first)
+      continue;
+    for (uint32_t i = 0; i < index.getNumResults(op); ++i)
+      forget(index.getFirstResult(op) + i);
+  }
+  while (!pending.empty()) {
+    ValueId value = pending.back();
+    pending.pop_back();
+    for (OpId user : index.getUsers(value))
+      for (uint32_t i = 0; i < index.getNumResults(user); ++i)
+        forget(index.getFirstResult(user) + i);
+    for (ValueId argument : passedTo[value])
+      forget(argument);
+  }
+}
+
 const LaneForm &LaneForms::get(ValueId value) {
   if (forms[value])
     return *forms[value];

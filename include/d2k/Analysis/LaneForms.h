@@ -159,6 +159,9 @@ public:
             const MemoryRoots &memory, const Uniformity &uniformity,
             BlockShape shape, std::optional<unsigned> iteration = std::nullopt,
             std::optional<std::pair<ValueId, bool>> assumed = std::nullopt);
+  /// The forms of \p base where \p assumed has that value: those that do not
+  /// depend on it are taken over.
+  LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed);
 
   const BlockShape &getShape() const { return shape; }
   /// Threads that numbers are worked out for: a multiple of 32, up to 1024.

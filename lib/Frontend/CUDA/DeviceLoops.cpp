@@ -121,8 +121,7 @@ void AccessFinder::access(const clang::Expr *lvalue, bool loads, bool stores) {
     return;
   if (place == Place::Unknown || !isWhole(context, lvalue->getType()))
     return giveUp(lvalue);
-  int64_t bytes =
-      context.getTypeSizeInChars(lvalue->getType()).getQuantity();
+  int64_t bytes = context.getTypeSizeInChars(lvalue->getType()).getQuantity();
   // A statement may be on several lines; code is where the operand begins or
   // where its parts do.
   int64_t line = getLine(lvalue);
@@ -167,8 +166,7 @@ void AccessFinder::visit(const clang::Stmt *stmt) {
   } else if (const auto *cast = llvm::dyn_cast<clang::CastExpr>(stmt)) {
     if (cast->getCastKind() == clang::CK_LValueToRValue)
       access(cast->getSubExpr(), /*loads=*/true, /*stores=*/false);
-  } else if (const auto *assign =
-                 llvm::dyn_cast<clang::BinaryOperator>(stmt)) {
+  } else if (const auto *assign = llvm::dyn_cast<clang::BinaryOperator>(stmt)) {
     if (assign->isAssignmentOp())
       access(assign->getLHS(), assign->isCompoundAssignmentOp(),
              /*stores=*/true);
@@ -278,8 +276,7 @@ LoopFinder::getUnroll(const clang::AttributedStmt *attributes) const {
 }
 
 void LoopFinder::add(const clang::Stmt *loop, const clang::Stmt *body,
-                     clang::SourceLocation headEnd,
-                     std::optional<int64_t> step,
+                     clang::SourceLocation headEnd, std::optional<int64_t> step,
                      const clang::AttributedStmt *attributes) {
   auto place = [&](clang::SourceLocation loc) {
     return sources.getPresumedLoc(sources.getExpansionLoc(loc));

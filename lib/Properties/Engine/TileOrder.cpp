@@ -96,6 +96,9 @@ bool TileOrder::hasOpenWay(OpId from, OpId to, bool later) const {
   llvm::SmallVector<std::pair<BlockId, bool>, 16> pending;
   auto leave = [&](BlockId block, bool again) {
     for (BlockId next : dominance.getSuccessors(block)) {
+      // Ends of the kernel lead to a node that is no block.
+      if (next >= index.getNumBlocks())
+        continue;
       bool now = again || !later || startsIteration(block, next);
       if (!seen[2 * next + now]) {
         seen[2 * next + now] = true;
