@@ -18,9 +18,10 @@
 // Where they disagree (two loads became a wider one, the counter is a multiple
 // of the author's) nothing is claimed.
 //
-// Example: `for (int k = 0; k < n; k += 2) s += x[k];` with a counter that moves
-// by 8 and 4 loads for `x[k]`: factor 4. With `s += x[k] + x[k + 1];` the line
-// spells out two loads, and 4 of them are 2 iterations: the counter moves by 4.
+// Example: `for (int k = 0; k < n; k += 2) s += x[k];` with a counter that
+// moves by 8 and 4 loads for `x[k]`: factor 4. With `s += x[k] + x[k + 1];` the
+// line spells out two loads, and 4 of them are 2 iterations: the counter moves
+// by 4.
 //
 // Not detected: loops of which nothing is left, because they were unrolled
 // whole; loops that hold another one; loops whose accesses are all in functions
@@ -182,9 +183,9 @@ static void findSteps(Detector &detector, OpId test, uint32_t loop,
 
 /// How many iterations of the source an iteration of `loop` does at least, by
 /// the accesses that run in every one; 0 when none can be counted.
-static int64_t
-countCopies(Detector &detector, uint32_t loop, SourceHeads &heads,
-            llvm::ArrayRef<const SourceLoop *> instantiations) {
+static int64_t countCopies(Detector &detector, uint32_t loop,
+                           SourceHeads &heads,
+                           llvm::ArrayRef<const SourceLoop *> instantiations) {
   const KernelIndex &index = detector.getIndex();
   const LoopNest &loops = detector.getKernel().getLoops();
   const Dominance &dominance = detector.getKernel().getDominance();
@@ -248,9 +249,10 @@ static std::string read(Detector &detector, uint32_t number,
       continue;
     OpId last = index.getOps(block).second - 1;
     auto branch = mlir::dyn_cast<kern::CondBranchOp>(index.getOp(last));
-    bool isExit = branch && llvm::any_of(
-        detector.getKernel().getDominance().getSuccessors(block),
-        [&](BlockId to) { return !loops.contains(number, to); });
+    bool isExit =
+        branch &&
+        llvm::any_of(detector.getKernel().getDominance().getSuccessors(block),
+                     [&](BlockId to) { return !loops.contains(number, to); });
     if (!isExit)
       continue;
     llvm::SmallVector<OpId, 4> tests;
@@ -306,12 +308,12 @@ static void conclude(Detector &detector, const Reading &reading,
             ? std::string("no access in its body that could be counted")
             : "accesses of " + std::to_string(reading.copies) +
                   " iterations of the source";
-    detector.add(Judgement::undecided(
-                     "ends a loop whose counter moves by " +
-                         std::to_string(reading.step) + " for a step of " +
-                         std::to_string(reading.sourceStep) +
-                         " in the source, with " + copies,
-                     "a look at the machine code"),
+    detector.add(Judgement::undecided("ends a loop whose counter moves by " +
+                                          std::to_string(reading.step) +
+                                          " for a step of " +
+                                          std::to_string(reading.sourceStep) +
+                                          " in the source, with " + copies,
+                                      "a look at the machine code"),
                  reading.test);
     return;
   }
@@ -337,12 +339,11 @@ static void detect(Detector &detector) {
   }
   if (llvm::none_of(isLookedAt, [](bool is) { return is; }))
     return;
-  std::optional<std::vector<SourceLoop>> known = getSourceLoops(
-      detector.getFunc()->getParentOfType<mlir::ModuleOp>());
+  std::optional<std::vector<SourceLoop>> known =
+      getSourceLoops(detector.getFunc()->getParentOfType<mlir::ModuleOp>());
   if (!known)
-    return detector.addKernelUndecided(
-        "the loops of the source are not known",
-        "the source, beside the machine code");
+    return detector.addKernelUndecided("the loops of the source are not known",
+                                       "the source, beside the machine code");
   SourceHeads sources(*known, detector.getFunc().getSymName());
   std::set<std::pair<std::string, int64_t>> unrolled;
   std::vector<Reading> rolled;

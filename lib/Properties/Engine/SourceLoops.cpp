@@ -36,8 +36,8 @@ void properties::setSourceLoops(ModuleOp module,
       accesses.push_back(builder.getDenseI64ArrayAttr(
           {access.line, access.bytes, access.loads, access.stores}));
     if (!accesses.empty())
-      entries.push_back(builder.getNamedAttr("accesses",
-                                             builder.getArrayAttr(accesses)));
+      entries.push_back(
+          builder.getNamedAttr("accesses", builder.getArrayAttr(accesses)));
     list.push_back(builder.getDictionaryAttr(entries));
   }
   module->setAttr(kAttribute, builder.getArrayAttr(list));
@@ -67,8 +67,7 @@ static bool readLoop(DictionaryAttr entry, SourceLoop &loop) {
       auto numbers = dyn_cast<DenseI64ArrayAttr>(attr);
       if (!numbers || numbers.size() != 4)
         return false;
-      loop.accesses.push_back(
-          {numbers[0], numbers[1], numbers[2], numbers[3]});
+      loop.accesses.push_back({numbers[0], numbers[1], numbers[2], numbers[3]});
     }
   return true;
 }
