@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 
 #include <fcntl.h>
+#include <random>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -383,14 +385,25 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer) {
   if (found == state.allocations.end() || found->second.fd < 0)
     return CUDA_ERROR_INVALID_VALUE;
   Allocation &allocation = found->second;
-  std::string name = "d2k-fake-" + std::to_string(::getpid()) + "-" +
-                     std::to_string(++state.exported);
   if (allocation.path.empty()) {
-    allocation.path = std::string(getMemoryFolder()) + "/" + name;
     std::string open = "/proc/self/fd/" + std::to_string(allocation.fd);
-    if (::linkat(AT_FDCWD, open.c_str(), AT_FDCWD, allocation.path.c_str(),
-                 AT_SYMLINK_FOLLOW) != 0)
+    // Process numbers are those of a namespace, and killed processes leave
+    // their files behind: a name may be taken.
+    std::random_device random;
+    int done = -1;
+    for (int attempt = 0; attempt < 16 && done != 0; ++attempt) {
+      allocation.path = std::string(getMemoryFolder()) + "/d2k-fake-" +
+                        std::to_string(::getpid()) + "-" +
+                        std::to_string(random());
+      done = ::linkat(AT_FDCWD, open.c_str(), AT_FDCWD, allocation.path.c_str(),
+                      AT_SYMLINK_FOLLOW);
+      if (done != 0 && errno != EEXIST)
+        break;
+    }
+    if (done != 0) {
+      allocation.path.clear();
       return CUDA_ERROR_NOT_SUPPORTED;
+    }
   }
   // The name, and the size behind it.
   std::memset(handle->reserved, 0, sizeof(handle->reserved));

@@ -46,7 +46,6 @@ struct Allocation {
 struct State {
   std::mutex mutex;
   std::map<CUdeviceptr, Allocation> allocations;
-  uint64_t exported = 0;
   uint64_t allocatedBytes = 0;
   /// A fault of a "kernel" stays, as on a GPU.
   CUresult sticky = CUDA_SUCCESS;
