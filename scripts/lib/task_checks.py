@@ -63,7 +63,7 @@ class Run:
 
     def say(self, text):
         with self.lock:
-            print("%s==> %4.0f s%s %s" % ("", time.monotonic() - self.start, "", text), flush=True)
+            print("==> %4.0f s %s" % (time.monotonic() - self.start, text), flush=True)
 
     # Compiling.
 
@@ -174,7 +174,7 @@ class Run:
         self.keep(task, "reference", self.check(
             task, "reference",
             [os.path.join(program, "d2k-reference-check"), task.name, library("reference")], devices))
-        kernels = [("pass:" if fault == "0" else "fail:") + os.path.join(self.build, name)
+        kernels = [("control:" if fault == "0" else "fail:") + os.path.join(self.build, name)
                    for _, fault, name in task.faulty]
         if not task.needsSeveral or len(devices) > 1:
             kernels.append("pass:" + library("baseline"))
@@ -185,17 +185,15 @@ class Run:
              library("reference")] + kernels, devices))
 
     def evaluateTask(self, task, devices):
-        submissions = [("naive", ["--held-out"])]
+        submissions = ["naive"]
         if task.name == "gemm_bf16":
-            submissions = [("naive", []),
-                           ("wgmma" if self.options.arch == "sm_90a" else "mma_sync", [])]
+            submissions += ["wgmma" if self.options.arch == "sm_90a" else "mma_sync"]
         entry = {}
-        for name, flags in submissions:
+        flags = ["--devices", "0,1"] if task.needsSeveral else []
+        for name in submissions:
             path = os.path.join(self.build, "eval-%s-%s.json" % (task.name, name))
             if os.path.exists(path):
                 os.remove(path)
-            if task.needsSeveral:
-                flags = flags + ["--devices", "0,1"]
             status, output, seconds = self.execute(
                 [os.path.join(self.build, "cmake", "bin", "d2k-run"), "eval", task.name,
                  os.path.join(task.folder, "exemplars", name + ".cu"), "--quiet", "--no-score",
@@ -228,6 +226,12 @@ class Run:
 
     def isLate(self):
         return self.options.seconds and time.monotonic() - self.start > self.options.seconds
+
+    def compileForEvaluation(self, task):
+        """What d2k-run keeps of a task, so that no evaluation waits for nvcc."""
+        self.execute([os.path.join(self.build, "cmake", "bin", "d2k-run"), "eval", task.name,
+                      os.path.join(task.folder, "exemplars", "naive.cu"), "--compile-only",
+                      "--quiet"], self.options.devices[:1])
 
     def runJobs(self, jobs, devices):
         """jobs: (task, key, function of the devices), one lane a group of devices."""
@@ -273,7 +277,7 @@ class Run:
 
     def run(self):
         pool = ThreadPoolExecutor(os.cpu_count())
-        futures = self.compileAll(pool)
+        futures = self.compileAll(pool) if self.options.check else {}
         tools = subprocess.Popen(
             ["cmake", "--build", os.path.join(self.build, "cmake"), "--parallel",
              str(os.cpu_count()), "--target", "d2k-task-check", "d2k-reference-check", "d2k-run",
@@ -295,6 +299,10 @@ class Run:
         single = [[device] for device in devices]
         left = []
         skipped = 0
+        if self.options.evaluate:
+            for task in self.tasks:
+                if not isDone(task, "evaluate"):
+                    pool.submit(self.compileForEvaluation, task)
         if self.options.check:
             jobs = [(task, "judge", lambda lane, task=task: self.checkTask(task, futures, lane))
                     for task in self.tasks if not isDone(task, "judge")]

@@ -82,6 +82,13 @@ static Result<EvaluateOptions> makeOptions(const Arguments &arguments) {
   options->workloads = arguments.getAll("workload");
   options->heldOut = arguments.has("held-out");
   options->profile = arguments.has("profile");
+  options->onlyCompile = arguments.has("compile-only");
+  if (options->onlyCompile)
+    for (const char *other : {"json", "profile", "sanitize"})
+      if (arguments.has(other))
+        return fail(FailureKind::Usage, std::string("--compile-only runs ") +
+                                            "nothing; leave --" + other +
+                                            " out");
   if (arguments.has("sanitize")) {
     Result<std::string> found = findSanitizer();
     if (!found)
@@ -150,6 +157,13 @@ static Result<int> runEval(const Arguments &arguments) {
   progress.clear();
   if (!evaluation)
     return forwardFailure(std::move(evaluation));
+  if (options->onlyCompile && evaluation->verdict == Verdict::Correct) {
+    std::printf("%s compiles for %s in %.1f s; nothing was run\n",
+                sanitize(options->submission).c_str(),
+                evaluation->getDeviceText("arch").c_str(),
+                evaluation->compileSeconds);
+    return 0;
+  }
   std::optional<std::string> json = arguments.get("json");
   if (json)
     if (Result<void> done =
@@ -181,6 +195,9 @@ run::Command d2k::run::getEvalCommand() {
            {"profile", "FILE",
             "measure counters; write what ran, for d2k-analyze"},
            {"sanitize", "", "also a call under compute-sanitizer"},
+           {"compile-only", "",
+            "compile it, the reference and the baseline (which are kept), and "
+            "stop"},
            {"no-score", "", "do not call d2k-analyze"},
            {"quiet", "", "no progress"}}),
       runEval};

@@ -40,6 +40,10 @@ struct EvaluateOptions {
   /// Judge what is computed and time nothing: a submission can then be Correct
   /// without a speedup.
   bool onlyValidate = false;
+  /// Compile the submission, and the reference and the baseline into the cache
+  /// (getCacheFolder), and call none of them. The devices are not taken:
+  /// another evaluation may be measuring on them.
+  bool onlyCompile = false;
   /// Folder for the images of the modules that ran; empty: not kept.
   std::string evidenceFolder;
   /// GPU time for each workload.

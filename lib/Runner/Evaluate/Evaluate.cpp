@@ -248,7 +248,8 @@ Result<void> Evaluator::startProcesses() {
                                           ? inWork("scratch")
                                           : options.evidenceFolder);
   report("starting");
-  locks.resize(options.devices.size());
+  if (!options.onlyCompile)
+    locks.resize(options.devices.size());
   for (size_t i = 0; i < locks.size(); ++i)
     if (Result<void> done =
             locks[i].take(options.devices[i],
@@ -349,8 +350,9 @@ Result<Evaluation> Evaluator::run() {
     if (*goesOn) {
       if (!compiled)
         return forwardFailure(std::move(compiled));
-      if (Result<void> done = runWorkloads(); !done)
-        return forwardFailure(std::move(done));
+      if (!options.onlyCompile)
+        if (Result<void> done = runWorkloads(); !done)
+          return forwardFailure(std::move(done));
     }
   }
   evaluation.totalSeconds =
@@ -360,7 +362,8 @@ Result<Evaluation> Evaluator::run() {
   evaluation.gpuSeconds = session->askUsage();
   session->stopAll();
   describeEnvironment();
-  if (evaluation.verdict == Verdict::Correct && !options.analyzer.empty()) {
+  if (evaluation.verdict == Verdict::Correct && !options.analyzer.empty() &&
+      !options.onlyCompile) {
     report("scoring the implementation");
     scoreImplementation(options, task.name, evaluation);
   }
