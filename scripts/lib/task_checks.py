@@ -19,6 +19,12 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+# Exemplars whose code runs on one architecture only.
+EXEMPLAR_ARCH = {"wgmma": "sm_90a", "tcgen05": "sm_100a"}
+# Exemplars beside the naive kernel are checked on so many workloads: a decoy is
+# as slow as what is behind it.
+EXEMPLAR_WORKLOADS = 4
+
 SCHEMA = "d2k.gpu-tasks/1"
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 JUDGE_MS = re.compile(r"judge (\d+) ms$", re.M)
@@ -27,7 +33,7 @@ JUDGE_MS = re.compile(r"judge (\d+) ms$", re.M)
 class Task:
     """One task's files, and what its task.json says about running it."""
 
-    def __init__(self, root, name):
+    def __init__(self, root, name, arch):
         self.name = name
         self.folder = os.path.join(root, "tasks", name)
         path = os.path.join(self.folder, "task.json")
@@ -35,6 +41,10 @@ class Task:
             document = json.load(stream)
         self.libraries = document.get("baseline_libraries", [])
         self.needsSeveral = "nccl" in self.libraries
+        self.exemplars = sorted(
+            file[:-3] for file in os.listdir(os.path.join(self.folder, "exemplars"))
+            if file.endswith(".cu") and file != "naive.cu"
+            and EXEMPLAR_ARCH.get(file[:-3], arch) == arch)
         listing = subprocess.run(
             ["bash", "-c", '. scripts/lib/tasks.sh; faulty_kernels "$1" | while read -r s f; do '
              'echo "$s $f $(faulty_library "$s" "$f")"; done', "bash", name],
@@ -49,7 +59,7 @@ class Run:
         self.options = options
         self.root = os.path.abspath(options.root)
         self.build = os.path.abspath(options.build)
-        self.tasks = [Task(self.root, name) for name in options.tasks]
+        self.tasks = [Task(self.root, name, options.arch) for name in options.tasks]
         self.lock = threading.Lock()
         self.start = time.monotonic()
         self.results = {}
@@ -72,8 +82,12 @@ class Run:
         path = os.path.join(self.build, output)
         if self.options.resume and os.path.exists(path):
             return ""
+        # Not -arch: with -shared, nvcc 13.0 then compiles for the architecture
+        # without its suffix too.
+        target = self.options.arch[3:]
         command = [self.options.nvcc, "-O3", "-std=c++20", "-lineinfo",
-                   "-arch=" + self.options.arch, "-Xcompiler", "-fPIC", "-shared",
+                   "-gencode=arch=compute_%s,code=sm_%s" % (target, target),
+                   "-Xcompiler", "-fPIC", "-shared",
                    "-I" + os.path.join(self.root, "include"),
                    "-I" + os.path.join(task.folder, "exemplars"), source, "-o", path + ".new"]
         done = subprocess.run(command + flags, text=True, stdout=subprocess.PIPE,
@@ -95,6 +109,9 @@ class Run:
                     for source, output, flags in jobs]
             jobs += [(source, library, ["-DD2K_FAULT=" + fault])
                      for source, fault, library in task.faulty]
+            jobs += [(os.path.join(task.folder, "exemplars", name + ".cu"),
+                      "%s-exemplar-%s.so" % (task.name, name), ["-w"])
+                     for name in task.exemplars]
             futures[task.name] = [
                 (job[0], pool.submit(self.compileLibrary, task, *job)) for job in jobs]
         return futures
@@ -170,10 +187,17 @@ class Run:
             self.say("%s: does not compile:\n%s" % (task.name, "\n".join(errors)))
             self.keep(task, "reference", {"passed": 0, "failed": 1, "failures": errors})
             return
+        # Last of all `judge`, after which --resume takes the task as checked.
         library = lambda kind: os.path.join(self.build, "%s-%s.so" % (task.name, kind))
         self.keep(task, "reference", self.check(
             task, "reference",
             [os.path.join(program, "d2k-reference-check"), task.name, library("reference")], devices))
+        if task.exemplars:
+            self.keep(task, "exemplars", self.check(
+                task, "exemplars",
+                [os.path.join(program, "d2k-task-check"), "--smallest", str(EXEMPLAR_WORKLOADS),
+                 os.path.join(task.folder, "task.json"), library("reference")] +
+                ["pass:" + library("exemplar-" + name) for name in task.exemplars], devices))
         kernels = [("control:" if fault == "0" else "fail:") + os.path.join(self.build, name)
                    for _, fault, name in task.faulty]
         if not task.needsSeveral or len(devices) > 1:

@@ -6,12 +6,13 @@
 // and oracle share this process and trust each other; scripts/gpu-check builds
 // and runs it.
 //
-//   task-check [--axes FILE] TASK.json REFERENCE.so
+//   task-check [--axes FILE] [--smallest N] TASK.json REFERENCE.so
 //              {pass|fail|control}:LIBRARY.so...
 //
 // A control has no fault and is otherwise written like those that fail: it must
 // pass until all of them are rejected. Workloads are taken in the order of
-// their work, so that slow kernels are rejected early.
+// their work, so that slow kernels are rejected early; --smallest takes the
+// first N only.
 //
 // A file of axes is for where the workloads are too large (scripts/host-tasks):
 // {"workload": {"axis": value, ...}, ...}. The workloads in it are looked at,
@@ -30,8 +31,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <limits>
 #include <thread>
 
 using namespace d2k;
@@ -56,9 +59,9 @@ struct Library {
 class TaskCheck {
 public:
   TaskCheck(const CudaDriver &driver, task::Task task, std::string reference,
-            bool hasSmallAxes)
+            bool hasSmallAxes, size_t smallest)
       : driver(driver), task(std::move(task)), reference(std::move(reference)),
-        hasSmallAxes(hasSmallAxes) {}
+        hasSmallAxes(hasSmallAxes), smallest(smallest) {}
 
   int run(std::vector<Library> &libraries);
 
@@ -95,6 +98,8 @@ private:
   task::Task task;
   std::string reference;
   bool hasSmallAxes;
+  /// So many workloads, those with the least work.
+  size_t smallest;
   std::chrono::steady_clock::time_point lapStart;
   AxisValues machine;
   std::vector<CUcontext> contexts;
@@ -387,6 +392,7 @@ int TaskCheck::run(std::vector<Library> &libraries) {
             [&](const task::Workload *left, const task::Workload *right) {
               return getWork(left) < getWork(right);
             });
+  workloads.resize(std::min(workloads.size(), smallest));
   for (const task::Workload *workload : workloads)
     if (done)
       done = checkWorkload(*workload, libraries);
@@ -450,16 +456,21 @@ static Result<void> replaceAxes(task::Task &task, const std::string &path) {
 
 int main(int argc, char **argv) {
   const char *program = argv[0], *axesFile = nullptr;
-  if (argc > 2 && std::strcmp(argv[1], "--axes") == 0) {
-    axesFile = argv[2];
-    argv += 2;
-    argc -= 2;
+  size_t smallest = std::numeric_limits<size_t>::max();
+  for (; argc > 2 && argv[1][0] == '-'; argv += 2, argc -= 2) {
+    if (std::strcmp(argv[1], "--axes") == 0)
+      axesFile = argv[2];
+    else if (std::strcmp(argv[1], "--smallest") == 0)
+      smallest = std::strtoul(argv[2], nullptr, 10);
+    else
+      argc = 0;
   }
   if (argc < 4) {
-    std::fprintf(stderr,
-                 "usage: %s [--axes FILE] TASK.json REFERENCE.so "
-                 "{pass|fail|control}:LIBRARY.so...\n",
-                 program);
+    std::fprintf(
+        stderr,
+        "usage: %s [--axes FILE] [--smallest N] TASK.json REFERENCE.so "
+        "{pass|fail|control}:LIBRARY.so...\n",
+        program);
     return getExitCode(FailureKind::Usage);
   }
   Result<const CudaDriver *> driver = CudaDriver::load();
@@ -503,6 +514,7 @@ int main(int argc, char **argv) {
     }
     libraries.push_back(std::move(library));
   }
-  return TaskCheck(**driver, std::move(*task), argv[2], axesFile != nullptr)
+  return TaskCheck(**driver, std::move(*task), argv[2], axesFile != nullptr,
+                   smallest)
       .run(libraries);
 }
