@@ -10,6 +10,8 @@
 
 #include "d2k_allgather_gemm.h"
 
+#include "FaultyProduct.cuh"
+
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
@@ -23,34 +25,41 @@ struct Peers {
 
 __global__ void faultyGather(d2k_allgather_gemm_args args, Peers peers,
                              const __nv_bfloat16 *w) {
-  int64_t N = args.N, K = args.K, row = blockIdx.y;
-  int64_t column = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (column >= N || (D2K_FAULT == 5 && row == args.M - 1))
-    return;
-  int64_t own = args.M / args.world, rank = row / own;
-  if (D2K_FAULT == 1)
-    rank = args.rank;
-  // From the own rank on, as a ring delivers them.
-  if (D2K_FAULT == 2)
-    rank = (rank + args.rank) % args.world;
-  const __nv_bfloat16 *x = peers.x[rank] + row % own * K;
-  float sum = 0;
-  for (int64_t k = 0; k < K; ++k) {
-    float a = __bfloat162float(x[k]);
-    if (D2K_FAULT == 3 && rank != args.rank)
-      a = float(__nv_fp8_e4m3(a));
-    sum += a * __bfloat162float(w[column * K + k]);
-    if (D2K_FAULT == 4 && k % 16 == 15)
-      sum = __bfloat162float(__float2bfloat16_rn(sum));
-  }
+  int64_t N = args.N, K = args.K, own = args.M / args.world;
+  auto getX = [&](int64_t row, int64_t k) {
+    int64_t rank = row / own;
+    if (D2K_FAULT == 1)
+      rank = args.rank;
+    // From the own rank on, as a ring delivers them.
+    if (D2K_FAULT == 2)
+      rank = (rank + args.rank) % args.world;
+    float a = __bfloat162float(peers.x[rank][row % own * K + k]);
+    return D2K_FAULT == 3 && rank != args.rank ? float(__nv_fp8_e4m3(a)) : a;
+  };
+  auto getW = [&](int64_t column, int64_t k) {
+    return __bfloat162float(w[column * K + k]);
+  };
+  faulty::Sums sums;
+  faulty::forAllDepths(args.M, N, K, getX, getW,
+                       [&](const faulty::Operands &operands, int64_t) {
+                         for (int k = 0; k < faulty::kDepth; k += 16) {
+                           sums.add(operands, k, 16);
+                           if (D2K_FAULT == 4)
+                             sums.round();
+                         }
+                       });
   auto *y = static_cast<__nv_bfloat16 *>(args.Y);
-  y[row * N + column] = __float2bfloat16_rn(sum);
-  if (row == args.M - 1 && column == 0) {
-    if (D2K_FAULT == 6)
-      y[args.M * N] = y[0];
-    if (D2K_FAULT == 7 && args.rank == 0)
-      peers.x[1][0] = __float2bfloat16_rn(777);
-  }
+  faulty::forAllOutputs(
+      args.M, N, [&](int64_t row, int64_t column, int i, int j) {
+        if (D2K_FAULT == 5 && row == args.M - 1)
+          return;
+        y[row * N + column] = __float2bfloat16_rn(sums.at[i][j]);
+        if (D2K_FAULT == 6 && row == args.M - 1 && column == 0)
+          y[args.M * N] = y[0];
+        if (D2K_FAULT == 7 && row == args.M - 1 && column == 0 &&
+            args.rank == 0)
+          peers.x[1][0] = __float2bfloat16_rn(777);
+      });
 }
 
 extern "C" int d2k_allgather_gemm(const d2k_allgather_gemm_args *args, void *,
@@ -58,10 +67,9 @@ extern "C" int d2k_allgather_gemm(const d2k_allgather_gemm_args *args, void *,
   Peers peers = {};
   for (int p = 0; p < args->world; ++p)
     peers.x[p] = static_cast<__nv_bfloat16 *>(const_cast<void *>(args->X[p]));
-  dim3 grid(unsigned((args->N + 127) / 128), unsigned(args->M));
-  faultyGather<<<grid, 128, 0, stream>>>(
-      *args, peers,
-      static_cast<const __nv_bfloat16 *>(
-          args->W[D2K_FAULT == 8 ? 0 : args->rank]));
+  faultyGather<<<faulty::getGrid(args->M, args->N), faulty::kThreads, 0,
+                 stream>>>(*args, peers,
+                           static_cast<const __nv_bfloat16 *>(
+                               args->W[D2K_FAULT == 8 ? 0 : args->rank]));
   return cudaGetLastError();
 }

@@ -13,6 +13,8 @@
 
 #include "d2k_gemm_dual_swiglu.h"
 
+#include "FaultyProduct.cuh"
+
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
@@ -20,66 +22,67 @@
 #error "define D2K_FAULT as 0 to 12"
 #endif
 
-__device__ float roundToBf16(float value) {
-  return __bfloat162float(__float2bfloat16_rn(value));
-}
-
 __global__ void faultySwiglu(__nv_bfloat16 *x, const __nv_bfloat16 *w,
                              __nv_bfloat16 *h, int64_t m, int64_t f,
                              int64_t k) {
-  int64_t row = blockIdx.y;
-  int64_t column = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (column >= f)
-    return;
-  int64_t gateRow = D2K_FAULT == 5 ? 2 * column : column;
-  int64_t upRow = D2K_FAULT == 5 ? 2 * column + 1 : f + column;
-  float gate = 0, up = 0, firstGate = 0, firstUp = 0;
-  for (int64_t i = 0; i < (D2K_FAULT == 10 ? k - 64 : k); ++i) {
+  auto getX = [&](int64_t row, int64_t i) {
     float a = __bfloat162float(x[row * k + i]);
-    if (D2K_FAULT == 2)
-      a = float(__nv_fp8_e4m3(a));
-    gate += a * __bfloat162float(w[gateRow * k + i]);
-    up += a * __bfloat162float(w[upRow * k + i]);
-    if (D2K_FAULT == 1 && i % 64 == 63) {
-      gate = roundToBf16(gate);
-      up = roundToBf16(up);
+    return D2K_FAULT == 2 ? float(__nv_fp8_e4m3(a)) : a;
+  };
+  // Gates first, then what they let through.
+  faulty::Sums gates, ups;
+  for (int which = 0; which < 2; ++which) {
+    auto getW = [&](int64_t column, int64_t i) {
+      int64_t row = D2K_FAULT == 5 ? 2 * column + which : which * f + column;
+      return __bfloat162float(w[row * k + i]);
+    };
+    faulty::Sums sums, firstHalf;
+    faulty::forAllDepths(m, f, D2K_FAULT == 10 ? k - 64 : k, getX, getW,
+                         [&](const faulty::Operands &operands, int64_t first) {
+                           sums.add(operands, 0, faulty::kDepth);
+                           int64_t done = first + faulty::kDepth;
+                           if (D2K_FAULT == 1 && done % 64 == 0)
+                             sums.round();
+                           if (D2K_FAULT == 12 && done == k / 2) {
+                             sums.round();
+                             firstHalf = sums;
+                             sums = {};
+                           }
+                         });
+    if (D2K_FAULT == 12) {
+      sums.round();
+      sums.add(firstHalf);
+      sums.round();
     }
-    if (D2K_FAULT == 12 && i == k / 2 - 1) {
-      firstGate = roundToBf16(gate);
-      firstUp = roundToBf16(up);
-      gate = up = 0;
+    (which == 0 ? gates : ups) = sums;
+  }
+  faulty::forAllOutputs(m, f, [&](int64_t row, int64_t column, int i, int j) {
+    float gate = gates.at[i][j], up = ups.at[i][j];
+    if (D2K_FAULT == 3) {
+      float other = gate;
+      gate = up;
+      up = other;
     }
-  }
-  if (D2K_FAULT == 12) {
-    gate = roundToBf16(firstGate + roundToBf16(gate));
-    up = roundToBf16(firstUp + roundToBf16(up));
-  }
-  if (D2K_FAULT == 3) {
-    float other = gate;
-    gate = up;
-    up = other;
-  }
-  if (D2K_FAULT == 9)
-    gate = float(__nv_fp8_e4m3(gate));
-  float silu = gate / (1 + expf(-gate));
-  if (D2K_FAULT == 4)
-    silu = gate * expf(gate) / (1 + expf(gate));
-  if (D2K_FAULT == 11)
-    silu = fmaxf(gate, 0);
-  if (D2K_FAULT != 6 || row != m - 1)
-    h[row * f + column] = __float2bfloat16_rn(silu * up);
-  if (D2K_FAULT == 7 && row == m - 1 && column == f - 1)
-    h[m * f] = h[0];
-  if (D2K_FAULT == 8 && row == m - 1 && column == f - 1)
-    x[0] = __float2bfloat16_rn(__bfloat162float(x[0]) + 1);
+    if (D2K_FAULT == 9)
+      gate = float(__nv_fp8_e4m3(gate));
+    float silu = gate / (1 + expf(-gate));
+    if (D2K_FAULT == 4)
+      silu = gate * expf(gate) / (1 + expf(gate));
+    if (D2K_FAULT == 11)
+      silu = fmaxf(gate, 0);
+    if (D2K_FAULT != 6 || row != m - 1)
+      h[row * f + column] = __float2bfloat16_rn(silu * up);
+    if (D2K_FAULT == 7 && row == m - 1 && column == f - 1)
+      h[m * f] = h[0];
+    if (D2K_FAULT == 8 && row == m - 1 && column == f - 1)
+      x[0] = __float2bfloat16_rn(__bfloat162float(x[0]) + 1);
+  });
 }
 
 extern "C" int d2k_gemm_dual_swiglu(const d2k_gemm_dual_swiglu_args *args,
                                     void *, size_t, cudaStream_t stream) {
-  constexpr int kThreads = 128;
-  faultySwiglu<<<dim3(unsigned((args->F + kThreads - 1) / kThreads),
-                      unsigned(args->M)),
-                 kThreads, 0, stream>>>(
+  faultySwiglu<<<faulty::getGrid(args->M, args->F), faulty::kThreads, 0,
+                 stream>>>(
       static_cast<__nv_bfloat16 *>(const_cast<void *>(args->X)),
       static_cast<const __nv_bfloat16 *>(args->W),
       static_cast<__nv_bfloat16 *>(args->H), args->M, args->F, args->K);

@@ -13,16 +13,14 @@
 
 #include "d2k_gemm_nvfp4.h"
 
+#include "FaultyProduct.cuh"
+
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
 #ifndef D2K_FAULT
 #error "define D2K_FAULT as 0 to 14"
 #endif
-
-__device__ float roundToBf16(float value) {
-  return __bfloat162float(__float2bfloat16_rn(value));
-}
 
 __device__ float getValue(const void *data, const void *scales, int64_t row,
                           int64_t i, int64_t k, bool isX) {
@@ -51,37 +49,42 @@ __device__ float getValue(const void *data, const void *scales, int64_t row,
 }
 
 __global__ void faultyNvfp4(d2k_gemm_nvfp4_args args) {
-  int64_t row = blockIdx.y, n = args.N, k = args.K;
-  int64_t column = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (column >= n)
-    return;
-  auto *d = static_cast<__nv_bfloat16 *>(args.D);
-  float sum = 0;
-  for (int64_t i = 0; i < (D2K_FAULT == 14 ? k - 64 : k); ++i) {
+  int64_t n = args.N, k = args.K;
+  auto getX = [&](int64_t row, int64_t i) {
     float x = getValue(args.X, args.sX, row, i, k, true);
-    if (D2K_FAULT == 5)
-      x = float(__nv_fp8_e4m3(x));
-    sum += x * getValue(args.W, args.sW, column, i, k, false);
-    if (D2K_FAULT == 12 && i % 64 == 63)
-      sum = roundToBf16(sum);
-  }
+    return D2K_FAULT == 5 ? float(__nv_fp8_e4m3(x)) : x;
+  };
+  auto getW = [&](int64_t column, int64_t i) {
+    return getValue(args.W, args.sW, column, i, k, false);
+  };
+  faulty::Sums sums;
+  faulty::forAllDepths(args.M, n, D2K_FAULT == 14 ? k - 64 : k, getX, getW,
+                       [&](const faulty::Operands &operands, int64_t first) {
+                         sums.add(operands, 0, faulty::kDepth);
+                         if (D2K_FAULT == 12 &&
+                             (first + faulty::kDepth) % 64 == 0)
+                           sums.round();
+                       });
   if (D2K_FAULT == 13)
-    sum = roundToBf16(sum);
-  if (D2K_FAULT != 3)
-    sum *= *args.alpha;
-  if (D2K_FAULT != 6 || row != args.M - 1)
-    d[row * n + column] = __float2bfloat16_rn(sum);
-  if (D2K_FAULT == 7 && row == args.M - 1 && column == n - 1)
-    d[args.M * n] = d[0];
-  if (D2K_FAULT == 8 && row == args.M - 1 && column == n - 1)
-    static_cast<uint8_t *>(const_cast<void *>(args.X))[0] ^= 1;
+    sums.round();
+  auto *d = static_cast<__nv_bfloat16 *>(args.D);
+  faulty::forAllOutputs(
+      args.M, n, [&](int64_t row, int64_t column, int i, int j) {
+        float sum = sums.at[i][j];
+        if (D2K_FAULT != 3)
+          sum *= *args.alpha;
+        if (D2K_FAULT != 6 || row != args.M - 1)
+          d[row * n + column] = __float2bfloat16_rn(sum);
+        if (D2K_FAULT == 7 && row == args.M - 1 && column == n - 1)
+          d[args.M * n] = d[0];
+        if (D2K_FAULT == 8 && row == args.M - 1 && column == n - 1)
+          static_cast<uint8_t *>(const_cast<void *>(args.X))[0] ^= 1;
+      });
 }
 
 extern "C" int d2k_gemm_nvfp4(const d2k_gemm_nvfp4_args *args, void *, size_t,
                               cudaStream_t stream) {
-  constexpr int kThreads = 64;
-  faultyNvfp4<<<dim3(unsigned((args->N + kThreads - 1) / kThreads),
-                     unsigned(args->M)),
-                kThreads, 0, stream>>>(*args);
+  faultyNvfp4<<<faulty::getGrid(args->M, args->N), faulty::kThreads, 0,
+                stream>>>(*args);
   return cudaGetLastError();
 }

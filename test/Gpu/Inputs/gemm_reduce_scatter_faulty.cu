@@ -10,6 +10,8 @@
 
 #include "d2k_gemm_reduce_scatter.h"
 
+#include "FaultyProduct.cuh"
+
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
@@ -23,37 +25,44 @@ struct Peers {
 };
 
 __global__ void faultyReduce(d2k_gemm_reduce_scatter_args args, Peers peers) {
-  int64_t N = args.N, K = args.K, rows = args.M / args.world, row = blockIdx.y;
-  int64_t column = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (column >= N || (D2K_FAULT == 5 && row == rows - 1))
-    return;
+  int64_t N = args.N, K = args.K, rows = args.M / args.world;
   int64_t owner = (args.rank + (D2K_FAULT == 8)) % args.world;
-  float total = 0;
+  faulty::Sums total;
   for (int p = 0; p < args.world - (D2K_FAULT == 1); ++p) {
-    const __nv_bfloat16 *x = peers.x[p] + (owner * rows + row) * K;
-    const __nv_bfloat16 *w = peers.w[p] + column * K;
-    float sum = 0;
-    for (int64_t k = 0; k < K; ++k) {
-      float a = __bfloat162float(x[k]);
-      if (D2K_FAULT == 3)
-        a = float(__nv_fp8_e4m3(a));
-      sum += a * __bfloat162float(w[k]);
-      if (D2K_FAULT == 4 && k % 16 == 15)
-        sum = __bfloat162float(__float2bfloat16_rn(sum));
-    }
-    if (D2K_FAULT == 2 && p != args.rank)
-      total += float(__nv_fp8_e4m3(sum));
-    else // What a rank sends is bf16.
-      total += __bfloat162float(__float2bfloat16_rn(sum));
+    auto getX = [&](int64_t row, int64_t k) {
+      float a = __bfloat162float(peers.x[p][(owner * rows + row) * K + k]);
+      return D2K_FAULT == 3 ? float(__nv_fp8_e4m3(a)) : a;
+    };
+    auto getW = [&](int64_t column, int64_t k) {
+      return __bfloat162float(peers.w[p][column * K + k]);
+    };
+    faulty::Sums sums;
+    faulty::forAllDepths(rows, N, K, getX, getW,
+                         [&](const faulty::Operands &operands, int64_t) {
+                           for (int k = 0; k < faulty::kDepth; k += 16) {
+                             sums.add(operands, k, 16);
+                             if (D2K_FAULT == 4)
+                               sums.round();
+                           }
+                         });
+    // What a rank sends is bf16.
+    sums.change([&](float sum) {
+      return D2K_FAULT == 2 && p != args.rank ? float(__nv_fp8_e4m3(sum))
+                                              : faulty::roundToBf16(sum);
+    });
+    total.add(sums);
   }
   auto *y = static_cast<__nv_bfloat16 *>(args.Y);
-  y[row * N + column] = __float2bfloat16_rn(total);
-  if (row == rows - 1 && column == 0) {
-    if (D2K_FAULT == 6)
-      y[rows * N] = y[0];
-    if (D2K_FAULT == 7 && args.rank == 0)
-      peers.x[1][0] = __float2bfloat16_rn(777);
-  }
+  faulty::forAllOutputs(
+      rows, N, [&](int64_t row, int64_t column, int i, int j) {
+        if (D2K_FAULT == 5 && row == rows - 1)
+          return;
+        y[row * N + column] = __float2bfloat16_rn(total.at[i][j]);
+        if (D2K_FAULT == 6 && row == rows - 1 && column == 0)
+          y[rows * N] = y[0];
+        if (D2K_FAULT == 7 && row == rows - 1 && column == 0 && args.rank == 0)
+          peers.x[1][0] = __float2bfloat16_rn(777);
+      });
 }
 
 extern "C" int d2k_gemm_reduce_scatter(const d2k_gemm_reduce_scatter_args *args,
@@ -63,7 +72,7 @@ extern "C" int d2k_gemm_reduce_scatter(const d2k_gemm_reduce_scatter_args *args,
     peers.x[p] = static_cast<__nv_bfloat16 *>(const_cast<void *>(args->X[p]));
     peers.w[p] = static_cast<const __nv_bfloat16 *>(args->W[p]);
   }
-  dim3 grid(unsigned((args->N + 127) / 128), unsigned(args->M / args->world));
-  faultyReduce<<<grid, 128, 0, stream>>>(*args, peers);
+  faultyReduce<<<faulty::getGrid(args->M / args->world, args->N),
+                 faulty::kThreads, 0, stream>>>(*args, peers);
   return cudaGetLastError();
 }

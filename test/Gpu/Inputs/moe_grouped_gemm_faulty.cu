@@ -10,6 +10,8 @@
 
 #include "d2k_moe_grouped_gemm.h"
 
+#include "FaultyProduct.cuh"
+
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
@@ -17,14 +19,9 @@
 #error "define D2K_FAULT as 0 to 8"
 #endif
 
-__global__ void faultyGrouped(d2k_moe_grouped_gemm_args args) {
-  auto *x = static_cast<const __nv_bfloat16 *>(args.X);
-  auto *w = static_cast<const __nv_bfloat16 *>(args.W);
-  auto *y = static_cast<__nv_bfloat16 *>(args.Y);
-  int64_t N = args.N, K = args.K, row = blockIdx.y;
-  int64_t column = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (column >= N || (D2K_FAULT == 5 && row == args.R - 1))
-    return;
+/// The expert whose weights \p row gets.
+__device__ int64_t getExpert(const d2k_moe_grouped_gemm_args &args,
+                             int64_t row) {
   int64_t expert = 0, wanted = D2K_FAULT == 3 && row > 0 ? row - 1 : row;
   while (args.offsets[expert + 1] <= wanted)
     ++expert;
@@ -32,27 +29,59 @@ __global__ void faultyGrouped(d2k_moe_grouped_gemm_args args) {
   if (D2K_FAULT == 4 && expert > 0 &&
       args.offsets[expert - 1] == args.offsets[expert])
     --expert;
-  float sum = 0;
-  for (int64_t k = 0; k < (D2K_FAULT == 8 ? K / 2 : K); ++k) {
-    float a = __bfloat162float(x[row * K + k]);
-    if (D2K_FAULT == 2)
-      a = float(__nv_fp8_e4m3(a));
-    sum += a * __bfloat162float(w[(expert * N + column) * K + k]);
-    if (D2K_FAULT == 1 && k % 64 == 63)
-      sum = __bfloat162float(__float2bfloat16_rn(sum));
+  return expert;
+}
+
+__global__ void faultyGrouped(d2k_moe_grouped_gemm_args args) {
+  auto *x = static_cast<const __nv_bfloat16 *>(args.X);
+  auto *w = static_cast<const __nv_bfloat16 *>(args.W);
+  auto *y = static_cast<__nv_bfloat16 *>(args.Y);
+  int64_t N = args.N, K = args.K;
+  faulty::Sums sums;
+  // The tile's product with the weights of each expert that has rows in it: of
+  // all rows but that expert's it takes zeros.
+  __shared__ int experts[faulty::kTile];
+  int64_t first = int64_t(blockIdx.y) * faulty::kTile;
+  int64_t rows =
+      args.R - first < faulty::kTile ? args.R - first : faulty::kTile;
+  for (int i = int(threadIdx.x); i < rows; i += faulty::kThreads)
+    experts[i] = int(getExpert(args, first + i));
+  __syncthreads();
+  for (int begin = 0; begin < rows;) {
+    int64_t expert = experts[begin];
+    auto getX = [&](int64_t row, int64_t k) {
+      if (experts[row - first] != expert)
+        return 0.0f;
+      float a = __bfloat162float(x[row * K + k]);
+      return D2K_FAULT == 2 ? float(__nv_fp8_e4m3(a)) : a;
+    };
+    auto getW = [&](int64_t column, int64_t k) {
+      return __bfloat162float(w[(expert * N + column) * K + k]);
+    };
+    faulty::forAllDepths(args.R, N, D2K_FAULT == 8 ? K / 2 : K, getX, getW,
+                         [&](const faulty::Operands &operands, int64_t k) {
+                           sums.add(operands, 0, faulty::kDepth);
+                           if (D2K_FAULT == 1 && (k + faulty::kDepth) % 64 == 0)
+                             sums.round();
+                         });
+    while (begin < rows && experts[begin] == expert)
+      ++begin;
   }
-  y[row * N + column] = __float2bfloat16_rn(sum);
-  if (row == args.R - 1 && column == 0) {
-    if (D2K_FAULT == 6)
-      y[args.R * N] = y[0];
-    if (D2K_FAULT == 7)
-      const_cast<__nv_bfloat16 *>(x)[0] = __float2bfloat16_rn(777);
-  }
+  faulty::forAllOutputs(
+      args.R, N, [&](int64_t row, int64_t column, int i, int j) {
+        if (D2K_FAULT == 5 && row == args.R - 1)
+          return;
+        y[row * N + column] = __float2bfloat16_rn(sums.at[i][j]);
+        if (D2K_FAULT == 6 && row == args.R - 1 && column == 0)
+          y[args.R * N] = y[0];
+        if (D2K_FAULT == 7 && row == args.R - 1 && column == 0)
+          const_cast<__nv_bfloat16 *>(x)[0] = __float2bfloat16_rn(777);
+      });
 }
 
 extern "C" int d2k_moe_grouped_gemm(const d2k_moe_grouped_gemm_args *args,
                                     void *, size_t, cudaStream_t stream) {
-  dim3 grid(unsigned((args->N + 127) / 128), unsigned(args->R));
-  faultyGrouped<<<grid, 128, 0, stream>>>(*args);
+  faultyGrouped<<<faulty::getGrid(args->R, args->N), faulty::kThreads, 0,
+                  stream>>>(*args);
   return cudaGetLastError();
 }
