@@ -11,7 +11,8 @@
 #include <cuda_bf16.h>
 
 constexpr int kBlockX = 32;
-constexpr int kBlockY = 8;
+// As many rows as fit, because each block reads its columns of W from peers.
+constexpr int kBlockY = 32;
 constexpr int kMaxRanks = 8;
 
 struct Peers {
