@@ -3,13 +3,12 @@
 // Kernels of the task topk_topp_sampling with one fault each, chosen by
 // D2K_FAULT. The judge must reject every one but 0.
 //   0 none                             1 logits rounded to bf16
-//   2 one column too many in K         3 N without the column that crosses top_p
-//   4 top_p of all columns, not of K   5 u runs in the order of p
-//   6 equal logits to the last column  7 temperature left out
-//   8 always the most likely column    9 top_k of 0 taken for 1
-//   10 the last row not written        11 one element past the end of token
-//   12 an input changed                13 maximum not subtracted
-//   14 u runs over K, not over N
+//   2 one column too many in K         3 N without the column that crosses
+//   top_p 4 top_p of all columns, not of K   5 u runs in the order of p 6 equal
+//   logits to the last column  7 temperature left out 8 always the most likely
+//   column    9 top_k of 0 taken for 1 10 the last row not written        11
+//   one element past the end of token 12 an input changed                13
+//   maximum not subtracted 14 u runs over K, not over N
 
 #include "d2k_topk_topp_sampling.h"
 
@@ -19,10 +18,13 @@
 #error "define D2K_FAULT as 0 to 14"
 #endif
 
-/// One block a row, which ranks every column by counting: slow, and easy to put
-/// a fault into. The workspace has a rank and a weight a column.
-__global__ void faultySampling(d2k_topk_topp_sampling_args args, int *ranks,
-                               float *weights) {
+constexpr int kThreads = 512;
+
+/// One block a row, which sorts every column: slow, and easy to put a fault
+/// into. The workspace has a column a rank and a weight a column.
+__global__ void __launch_bounds__(kThreads)
+    faultySampling(d2k_topk_topp_sampling_args args, int *ranks,
+                   float *weights) {
   int64_t row = blockIdx.x;
   int V = int(args.V);
   const float *logits = args.logits + row * V;
@@ -32,20 +34,32 @@ __global__ void faultySampling(d2k_topk_topp_sampling_args args, int *ranks,
     return D2K_FAULT == 1 ? __bfloat162float(__float2bfloat16_rn(logits[i]))
                           : logits[i];
   };
-  float most = -INFINITY;
-  for (int i = 0; i < V; ++i)
-    most = fmaxf(most, get(i));
-  if (D2K_FAULT == 13)
-    most = 0;
+  auto isBefore = [&](int i, int j) {
+    return get(i) > get(j) ||
+           (get(i) == get(j) && (D2K_FAULT == 6 ? i > j : i < j));
+  };
+  for (int i = int(threadIdx.x); i < V; i += kThreads)
+    ranks[i] = i;
+  // Merges pairs of sorted runs, the second backwards; what is past the end
+  // counts as the last of all, and never moves.
+  for (int run = 1; run < V; run *= 2)
+    for (int distance = run; distance > 0; distance /= 2) {
+      int mask = distance == run ? 2 * run - 1 : distance;
+      __syncthreads();
+      for (int i = int(threadIdx.x); i < V; i += kThreads) {
+        int other = i ^ mask;
+        if (other > i && other < V && isBefore(ranks[other], ranks[i])) {
+          int swapped = ranks[i];
+          ranks[i] = ranks[other];
+          ranks[other] = swapped;
+        }
+      }
+    }
+  __syncthreads();
+  float most = D2K_FAULT == 13 ? 0 : get(ranks[0]);
   float divisor = D2K_FAULT == 7 ? 1 : args.temperature[row];
-  for (int i = threadIdx.x; i < V; i += blockDim.x) {
-    int rank = 0;
-    for (int j = 0; j < V; ++j)
-      rank += get(j) > get(i) ||
-              (get(j) == get(i) && (D2K_FAULT == 6 ? j > i : j < i));
-    ranks[rank] = i;
+  for (int i = int(threadIdx.x); i < V; i += kThreads)
     weights[i] = expf((get(i) - most) / divisor);
-  }
   __syncthreads();
   if (threadIdx.x != 0 || (D2K_FAULT == 10 && row == args.B - 1))
     return;
@@ -97,7 +111,7 @@ extern "C" int d2k_topk_topp_sampling(const d2k_topk_topp_sampling_args *args,
                                       void *workspace, size_t,
                                       cudaStream_t stream) {
   auto *ranks = static_cast<int *>(workspace);
-  faultySampling<<<unsigned(args->B), 256, 0, stream>>>(
+  faultySampling<<<unsigned(args->B), kThreads, 0, stream>>>(
       *args, ranks, reinterpret_cast<float *>(ranks + args->B * args->V));
   return cudaGetLastError();
 }
