@@ -4,7 +4,10 @@
 // process, and prints one line a file. bench/frontend-speed sets the figures
 // beside ptxas; run that.
 //
-//   d2k-bench-frontend a.ptx b.cubin ...
+//   d2k-bench-frontend [--facts FILE] a.ptx b.cubin ...
+//
+// With --facts, what is found out about the kernels goes to FILE as JSON, so
+// that the facts before and after a change can be compared with diff.
 //
 // Output, tab-separated: file, bytes, seconds of parse (of a cubin: of reading
 // its sections and what nvdisasm prints), lift (verification and inlining
@@ -18,6 +21,7 @@
 #include "d2k/Frontend/SASS/Module.h"
 #include "d2k/Frontend/SASSToKern/Lift.h"
 #include "d2k/Properties/Properties.h"
+#include "d2k/Report/ReadFacts.h"
 #include "d2k/Support/Files.h"
 
 #include "mlir/IR/Verifier.h"
@@ -54,6 +58,9 @@ static double childTime() {
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
+
+/// Where --facts writes; null without it.
+static llvm::raw_ostream *factsOut = nullptr;
 
 using LiftFn =
     llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(mlir::MLIRContext &)>;
@@ -96,6 +103,10 @@ static int analyze(const char *path, size_t bytes, Tier tier,
                                afterAnalysis - afterLift)
                << '\t' << operations << '\t' << peakMemory() << '\t'
                << llvm::format("%.6f", childSeconds) << '\n';
+  if (factsOut)
+    for (const KernelFacts &kernel : kernels)
+      *factsOut << path << '\n'
+                << json::dump(report::writeKernelFacts(kernel)) << '\n';
   return 0;
 }
 
@@ -145,12 +156,25 @@ static int runCubin(const char *path) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 2) {
-    llvm::errs() << "usage: d2k-bench-frontend FILE.ptx|FILE.cubin...\n";
+  int first = 1;
+  std::optional<llvm::raw_fd_ostream> facts;
+  if (argc > 2 && llvm::StringRef(argv[1]) == "--facts") {
+    std::error_code error;
+    facts.emplace(argv[2], error);
+    if (error) {
+      llvm::errs() << "error: " << argv[2] << ": " << error.message() << '\n';
+      return 2;
+    }
+    factsOut = &*facts;
+    first = 3;
+  }
+  if (argc <= first) {
+    llvm::errs()
+        << "usage: d2k-bench-frontend [--facts FILE] FILE.ptx|FILE.cubin...\n";
     return 2;
   }
   int status = 0;
-  for (int i = 1; i < argc; ++i)
+  for (int i = first; i < argc; ++i)
     status |= llvm::StringRef(argv[i]).ends_with(".cubin") ? runCubin(argv[i])
                                                            : runPtx(argv[i]);
   return status;
