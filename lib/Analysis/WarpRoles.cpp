@@ -312,60 +312,80 @@ void WarpRoles::findRoles() {
 }
 
 void WarpRoles::nameRoles() {
-  // Shared and tensor memory that one role fills and another reads.
-  auto handsOver = [&](const WarpRole &role, OpId op) {
-    if (index.getNumResults(op) == 0)
-      return false;
-    // Follow the result through registers to a store.
-    llvm::DenseSet<ValueId> seen;
-    std::vector<ValueId> work;
-    for (uint32_t i = 0; i < index.getNumResults(op); ++i)
-      work.push_back(index.getFirstResult(op) + i);
-    while (!work.empty()) {
-      ValueId value = work.back();
-      work.pop_back();
-      if (!seen.insert(value).second || seen.size() > 512)
-        continue;
-      for (OpId user : index.getUsers(value)) {
-        for (uint32_t i = 0; i < index.getNumResults(user); ++i)
-          work.push_back(index.getFirstResult(user) + i);
-        uint32_t first = memory.getFirstAccess(user);
-        for (auto [i, info] : llvm::enumerate(memory.getAccessesOf(user))) {
-          if (!info.access.write || info.access.barrier || info.isGlobal())
-            continue;
-          for (uint32_t other : getNeighbours(memory, objects, first + i)) {
-            const AccessInfo &reader = memory.getAccesses()[other];
-            bool apart =
-                warps[reader.op] != 0 && (warps[reader.op] & role.warps) == 0;
-            // The TMA unit takes results out, no other role.
-            if (apart && reader.access.read &&
-                !isa<kern::BulkCopyOp>(index.getOp(reader.op)))
-              return true;
-          }
-        }
-      }
+  // By object, the warps of each operation that reads it. The TMA unit takes
+  // results out, no other role.
+  llvm::DenseMap<const uint32_t *, llvm::SmallVector<WarpSet, 4>> readersOf;
+  auto getReaders = [&](llvm::ArrayRef<uint32_t> list) {
+    auto [it, isNew] = readersOf.try_emplace(list.data());
+    if (!isNew)
+      return llvm::ArrayRef<WarpSet>(it->second);
+    for (uint32_t access : list) {
+      const AccessInfo &reader = memory.getAccesses()[access];
+      if (reader.access.read && warps[reader.op] != 0 &&
+          !isa<kern::BulkCopyOp>(index.getOp(reader.op)) &&
+          !llvm::is_contained(it->second, warps[reader.op]))
+        it->second.push_back(warps[reader.op]);
     }
-    return false;
+    return llvm::ArrayRef<WarpSet>(it->second);
+  };
+  // Values that go through registers to shared or tensor memory which warps
+  // outside of the role read.
+  auto findHandedOver = [&](const WarpRole &role) {
+    llvm::BitVector handed(index.getNumValues());
+    std::vector<ValueId> pending;
+    auto add = [&](OpId op) {
+      for (ValueId operand : index.getOperands(op))
+        if (!handed.test(operand)) {
+          handed.set(operand);
+          pending.push_back(operand);
+        }
+    };
+    for (auto [i, info] : llvm::enumerate(memory.getAccesses())) {
+      if (!info.access.write || info.access.barrier || info.isGlobal())
+        continue;
+      for (llvm::ArrayRef<uint32_t> list :
+           getNeighbourLists(memory, objects, i))
+        if (llvm::any_of(getReaders(list), [&](WarpSet reader) {
+              return (reader & role.warps) == 0;
+            }))
+          add(info.op);
+    }
+    while (!pending.empty()) {
+      ValueId value = pending.back();
+      pending.pop_back();
+      if (OpId def = index.getDef(value); def != kNone)
+        add(def);
+    }
+    return handed;
   };
   llvm::DenseSet<OpId> products(region.getProducts().begin(),
                                 region.getProducts().end());
   for (WarpRole &role : roles) {
-    bool has[4] = {}, multiplies = false, feeds = false;
+    bool has[4] = {}, multiplies = false;
     for (auto [op, duty] : duties) {
       if (warps[op] & ~role.warps)
         continue;
       role.work.push_back(op);
       has[unsigned(duty)] = true;
-      if (duty != Duty::Compute || multiplies || feeds)
-        continue;
-      multiplies |= products.contains(op);
-      feeds |= handsOver(role, op);
+      multiplies |= duty == Duty::Compute && products.contains(op);
     }
-    role.duty = has[unsigned(Duty::Matrix)]  ? Duty::Matrix
-                : has[unsigned(Duty::Copy)]  ? Duty::Copy
-                : multiplies || feeds        ? Duty::Compute
-                : has[unsigned(Duty::Store)] ? Duty::Store
-                                             : Duty::Compute;
+    auto feeds = [&] {
+      llvm::BitVector handed = findHandedOver(role);
+      return llvm::any_of(duties, [&](const auto &entry) {
+        auto [op, duty] = entry;
+        if (duty != Duty::Compute || (warps[op] & ~role.warps))
+          return false;
+        for (uint32_t i = 0; i < index.getNumResults(op); ++i)
+          if (handed.test(index.getFirstResult(op) + i))
+            return true;
+        return false;
+      });
+    };
+    role.duty = has[unsigned(Duty::Matrix)] ? Duty::Matrix
+                : has[unsigned(Duty::Copy)] ? Duty::Copy
+                : !has[unsigned(Duty::Store)] || multiplies || feeds()
+                    ? Duty::Compute
+                    : Duty::Store;
   }
   // Warps that have nothing of their own to do have no role.
   llvm::erase_if(roles, [](const WarpRole &role) { return role.work.empty(); });
