@@ -53,7 +53,7 @@ std::optional<LaneForm> LaneForms::findStep(ValueId value, uint32_t loop) {
   bool fits = true;
   // Values on the way round that asked for this one are worked out in terms of
   // the placeholder, too.
-  llvm::SmallVector<ValueId, 4> asking;
+  llvm::SmallVector<std::pair<ValueId, uint32_t>, 4> asking;
   for (const KernelIndex::Incoming &in : index.getIncoming(value)) {
     if (in.value == kNone || !loops.contains(loop, in.from))
       continue;
@@ -61,10 +61,8 @@ std::optional<LaneForm> LaneForms::findStep(ValueId value, uint32_t loop) {
     llvm::SmallVector<ValueId, 32> slice;
     collectStates(in.value, states, slice);
     for (ValueId v : slice)
-      if (computing[v] && index.getDef(v) != kNone) {
-        computing[v] = false;
-        asking.push_back(v);
-      }
+      if (asked[v] != kNone && index.getDef(v) != kNone)
+        asking.push_back({v, std::exchange(asked[v], kNone)});
   }
   for (const KernelIndex::Incoming &in : index.getIncoming(value)) {
     if (!constants.isExecutableEdge(in.edge))
@@ -88,8 +86,8 @@ std::optional<LaneForm> LaneForms::findStep(ValueId value, uint32_t loop) {
     }
     slot = form;
   }
-  for (ValueId v : asking)
-    computing[v] = true;
+  for (auto [v, position] : asking)
+    asked[v] = position;
   // What was seen in terms of the placeholder is forgotten.
   forms[value].reset();
   for (ValueId other : llvm::ArrayRef(made).drop_front(before))
@@ -267,19 +265,20 @@ void LaneForms::collectStates(ValueId value,
 
 LaneForm LaneForms::evaluateAt(ValueId value, ValueId of,
                                const LaneForm &state) {
-  // The slice behind `value` once more, with `of` fixed.
+  // The slice behind `value` once more, with `of` fixed. Other values that
+  // control flow chooses are known by now, or have no form of their own.
   llvm::SmallVector<ValueId, 4> states;
   llvm::SmallVector<ValueId, 32> slice;
   collectStates(value, states, slice);
   std::vector<std::pair<ValueId, std::shared_ptr<const LaneForm>>> saved;
-  llvm::SmallVector<ValueId, 4> asking;
+  llvm::SmallVector<std::pair<ValueId, uint32_t>, 4> asking;
   for (ValueId v : slice) {
+    if (index.getDef(v) == kNone)
+      continue;
     saved.push_back({v, forms[v]});
     forms[v].reset();
-    if (computing[v]) {
-      computing[v] = false;
-      asking.push_back(v);
-    }
+    if (asked[v] != kNone)
+      asking.push_back({v, std::exchange(asked[v], kNone)});
   }
   std::shared_ptr<const LaneForm> savedOf = forms[of];
   forms[of] = std::make_shared<const LaneForm>(state);
@@ -287,9 +286,81 @@ LaneForm LaneForms::evaluateAt(ValueId value, ValueId of,
   for (auto &[v, form] : saved)
     forms[v] = form;
   forms[of] = savedOf;
-  for (ValueId v : asking)
-    computing[v] = true;
+  for (auto [v, position] : asking)
+    asked[v] = position;
   return result;
+}
+
+/// Whether `value` is `of` plus something that does not depend on it.
+static bool isSum(const KernelIndex &index, ValueId value, ValueId of) {
+  enum class Part : uint8_t { Apart, Sum, Other };
+  llvm::DenseMap<ValueId, Part> parts{{of, Part::Sum}};
+  auto find = [&](auto &find, ValueId v) -> Part {
+    OpId def = index.getDef(v);
+    if (auto known = parts.find(v); known != parts.end())
+      return known->second;
+    Part part = Part::Apart;
+    if (def == kNone)
+      return part;
+    Operation *op = index.getOp(def);
+    if (!isa<kern::ArithOp, kern::SelectOp, kern::CompareOp, kern::ConvertOp,
+             kern::SpaceCastOp, kern::PackOp, kern::UnpackOp>(op))
+      return part;
+    // Values in SSA form depend on themselves through arguments alone, which
+    // are not looked through.
+    for (ValueId operand : index.getOperands(def))
+      part = std::max(part, find(find, operand));
+    bool adds = isa<kern::ConvertOp, kern::SpaceCastOp>(op);
+    if (auto arith = dyn_cast<kern::ArithOp>(op)) {
+      llvm::ArrayRef<ValueId> in = index.getOperands(def);
+      bool isAdd = arith.getKind() == kern::ArithKind::Add;
+      if (isAdd || arith.getKind() == kern::ArithKind::Sub)
+        adds = find(find, in[1]) == Part::Apart ||
+               (isAdd && find(find, in[0]) == Part::Apart);
+    }
+    if (part == Part::Sum && (!adds || index.getGuard(def) != kNone))
+      part = Part::Other;
+    parts[v] = part;
+    return part;
+  };
+  return find(find, value) == Part::Sum;
+}
+
+namespace {
+/// A way on which `to` becomes what `from` was, plus `distance`, each time.
+struct ConstantStep {
+  ValueId from, to;
+  int64_t distance;
+};
+} // namespace
+
+/// Whether some way round along `steps` ends at another number than it began
+/// with: the values on it have no end.
+static bool goesOn(llvm::ArrayRef<ConstantStep> steps) {
+  for (const ConstantStep &first : steps) {
+    // What leads back to it, and how far everything is from it.
+    llvm::SmallDenseMap<ValueId, int64_t, 8> at{{first.from, 0}};
+    llvm::SmallVector<ValueId, 8> back{first.from};
+    for (size_t i = 0; i < back.size(); ++i)
+      for (const ConstantStep &step : steps)
+        if (step.to == back[i] && !llvm::is_contained(back, step.from))
+          back.push_back(step.from);
+    llvm::SmallVector<ValueId, 8> pending{first.from};
+    while (!pending.empty()) {
+      ValueId from = pending.pop_back_val();
+      for (const ConstantStep &step : steps) {
+        if (step.from != from || !llvm::is_contained(back, step.to))
+          continue;
+        int64_t next = at[from] + step.distance;
+        auto [it, isNew] = at.try_emplace(step.to, next);
+        if (isNew)
+          pending.push_back(step.to);
+        else if (it->second != next)
+          return true;
+      }
+    }
+  }
+  return false;
 }
 
 std::optional<LaneForm> LaneForms::findRing(ValueId value) {
@@ -302,6 +373,9 @@ std::optional<LaneForm> LaneForms::findRing(ValueId value) {
     std::optional<std::pair<ValueId, bool>> condition;
     /// Values of `from` before this one have been passed on.
     size_t next = 0;
+    /// It is taken by every value, as far as is known, and adds `distance`.
+    bool isSum = false;
+    int64_t distance = 0;
   };
   llvm::SmallVector<Edge, 8> edges;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -319,7 +393,7 @@ std::optional<LaneForm> LaneForms::findRing(ValueId value) {
       // Arguments that count iterations, or are known already, are no state.
       for (ValueId state : states)
         if (!llvm::is_contained(arguments, state) && !forms[state] &&
-            !computing[state]) {
+            asked[state] == kNone) {
           BlockId block = index.getDefBlock(state);
           uint32_t loop = loops.getInnermost(block);
           if (loop == kNone || loops.getLoop(loop).header != block)
@@ -329,7 +403,7 @@ std::optional<LaneForm> LaneForms::findRing(ValueId value) {
         }
       llvm::erase_if(states, [&](ValueId state) {
         return !llvm::is_contained(arguments, state) && forms[state] &&
-               !computing[state];
+               asked[state] == kNone;
       });
       if (states.size() > 1)
         return std::nullopt;
@@ -349,7 +423,8 @@ std::optional<LaneForm> LaneForms::findRing(ValueId value) {
           return std::nullopt;
         arguments.push_back(states[0]);
       }
-      Edge edge{arg, states[0], in.value, std::nullopt, 0};
+      Edge edge{arg, states[0], in.value, std::nullopt};
+      edge.isSum = isSum(index, in.value, states[0]);
       if (auto condition = getEdgeCondition(in, index.getDefBlock(arg))) {
         // Only a condition on the same argument tells its values apart.
         llvm::SmallVector<ValueId, 4> of;
@@ -372,6 +447,7 @@ std::optional<LaneForm> LaneForms::findRing(ValueId value) {
         if (edge.condition) {
           LaneForm condition =
               evaluateAt(edge.condition->first, edge.from, state);
+          edge.isSum &= !condition.isConstant();
           if (condition.isConstant() &&
               (condition.rest.getSame() != 0) != edge.condition->second)
             continue;
@@ -379,14 +455,34 @@ std::optional<LaneForm> LaneForms::findRing(ValueId value) {
         LaneForm form = evaluateAt(edge.passed, edge.from, state);
         if (!form.known)
           return std::nullopt;
+        if (edge.isSum) {
+          LaneForm distance = add(form, state, -1);
+          edge.isSum =
+              distance.isConstant() &&
+              (edge.next == 1 || edge.distance == distance.rest.getSame());
+          edge.distance = edge.isSum ? distance.rest.getSame() : 0;
+        }
         llvm::SmallVector<LaneForm, 8> &to = taken[edge.to];
         if (llvm::is_contained(to, form))
           continue;
         if (to.size() == kMaxRing)
           return std::nullopt;
+        // Values of a ring are numbers apart.
+        if (edge.to == value && !to.empty() &&
+            !add(form, to[0], -1).isConstant())
+          return std::nullopt;
         to.push_back(std::move(form));
         grew = true;
       }
+    }
+    // Every edge with values has passed some on by now.
+    if (round == 2 || round == 8) {
+      llvm::SmallVector<ConstantStep, 8> steps;
+      for (const Edge &edge : edges)
+        if (edge.isSum && edge.next != 0)
+          steps.push_back({edge.from, edge.to, edge.distance});
+      if (goesOn(steps))
+        return std::nullopt;
     }
   }
   if (grew)

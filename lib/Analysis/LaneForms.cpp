@@ -63,7 +63,7 @@ LaneForms::LaneForms(const KernelIndex &index, const ConstantValues &constants,
   numThreads =
       std::min(1024u, (shape.getThreads() + kWarp - 1) / kWarp * kWarp);
   forms.resize(index.getNumValues());
-  computing.assign(index.getNumValues(), false);
+  asked.assign(index.getNumValues(), kNone);
 }
 
 LaneForms::LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed)
@@ -111,33 +111,38 @@ LaneForms::LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed)
 const LaneForm &LaneForms::get(ValueId value) {
   if (forms[value])
     return *forms[value];
-  if (depth >= kMaxDepth || work > kMaxWork || computing[value]) {
+  if (depth >= kMaxDepth || work > kMaxWork || asked[value] != kNone) {
     // Not kept: asked for on its own, it may be known.
-    ++cuts;
+    lowestCut = std::min(lowestCut, asked[value] == kNone ? 0u : asked[value]);
     cut = unknown(index.getDef(value));
     return cut;
   }
-  unsigned cutsBefore = cuts;
-  ++depth;
-  computing[value] = true;
+  uint32_t own = depth++, lowestBefore = std::exchange(lowestCut, kNone);
+  size_t tentativeBefore = tentative.size();
+  asked[value] = own;
   LaneForm form = compute(value);
-  computing[value] = false;
+  asked[value] = kNone;
   --depth;
   work += form.terms.empty() && form.rest.isSame() ? 1 : numThreads;
   bool poor = !form.known || llvm::any_of(form.terms, [&](const auto &term) {
     return symbols[term.first].kind == LaneSymbolKind::Other;
   });
-  if (poor && cuts != cutsBefore)
-    tentative.push_back(value);
   forms[value] = std::make_shared<const LaneForm>(std::move(form));
   made.push_back(value);
-  if (depth != 0)
-    return *forms[value];
-  for (ValueId other : tentative)
-    if (other != value)
-      forms[other].reset();
-  tentative.clear();
-  made.clear();
+  if (lowestCut < own) {
+    // Something that asked for this value was cut off in it.
+    if (poor)
+      tentative.push_back(value);
+  } else {
+    // What is made of this value asks anew from here on, and finds it known.
+    for (ValueId other : llvm::ArrayRef(tentative).drop_front(tentativeBefore))
+      if (other != value)
+        forms[other].reset();
+    tentative.resize(tentativeBefore);
+  }
+  lowestCut = std::min(lowestBefore, lowestCut < own ? lowestCut : kNone);
+  if (depth == 0)
+    made.clear();
   return *forms[value];
 }
 

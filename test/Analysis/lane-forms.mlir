@@ -85,6 +85,49 @@ kern.func entry visible @aligned() attributes {kern.maxntid = array<i64: 32, 1, 
 
 // -----
 
+// Not ring indices: a count that goes on in some iterations, through a join and
+// through a chain of two. A difference that is taken from a number toggles.
+
+kern.object external shared @s align 16
+
+kern.func entry visible @counts(%pn: i64 {kern.name = "n", kern.size = 4 : i64}) attributes {kern.maxntid = array<i64: 32, 1, 1>} {
+  %n = kern.load "ld.param.u32" param u32 [%pn : i64] -> i32
+  %c0 = kern.constant 0 : i32
+  %c1 = kern.constant 1 : i32
+  %c5 = kern.constant 5 : i32
+  %c1024 = kern.constant 1024 : i32
+  %s = kern.address_of @s : i32
+  kern.br ^loop(%c0, %c0, %c0, %c5 : i32, i32, i32, i32)
+^loop(%i: i32, %count: i32, %first: i32, %tog: i32):
+  %a = kern.arith "mad.lo.u32" mad_lo u32 (%count, %c1024, %s) : (i32, i32, i32) -> i32
+  // expected-remark-re @+1 {{at {{.*}}1024*other{{[0-9]+}}}}
+  kern.store "st.shared.u32" shared u32 [%a : i32], %c0 : i32
+  %b = kern.arith "mad.lo.u32" mad_lo u32 (%first, %c1024, %s) : (i32, i32, i32) -> i32
+  // expected-remark-re @+1 {{at {{.*}}1024*other{{[0-9]+}}}}
+  kern.store "st.shared.u32" shared u32 [%b : i32], %c0 : i32
+  %c = kern.arith "mad.lo.u32" mad_lo u32 (%tog, %c1024, %s) : (i32, i32, i32) -> i32
+  // 5, 2, 5, ...
+  // expected-remark-re @+1 {{at {{.*}}3072*ring{{[0-9]+}} + 2048{{.*}} in 0 1{{$}}}}
+  kern.store "st.shared.u32" shared u32 [%c : i32], %c0 : i32
+  %c7 = kern.constant 7 : i32
+  %togN = kern.arith "sub.u32" sub u32 (%c7, %tog) : (i32, i32) -> i32
+  // expected-remark @+1 {{at base}}
+  %data = kern.load "ld.shared.u32" shared u32 [%s : i32] -> i32
+  %some = kern.compare "setp.eq.u32" eq u32 (%data, %c0) : (i32, i32) -> i1
+  %more = kern.arith "add.u32" add u32 (%count, %c1) : (i32, i32) -> i32
+  %next = kern.arith "add.u32" add u32 (%first, %c5) : (i32, i32) -> i32
+  kern.cond_br %some, ^join(%more, %next : i32, i32), ^join(%count, %first : i32, i32)
+^join(%countN: i32, %second: i32):
+  %firstN = kern.arith "sub.u32" sub u32 (%second, %c1) : (i32, i32) -> i32
+  %i1 = kern.arith "add.u32" add u32 (%i, %c1) : (i32, i32) -> i32
+  %go = kern.compare "setp.lt.u32" lt u32 (%i1, %n) : (i32, i32) -> i1
+  kern.cond_br %go, ^loop(%i1, %countN, %firstN, %togN : i32, i32, i32, i32), ^done
+^done:
+  kern.exit
+}
+
+// -----
+
 // Ring indices: wrapped by a choice, by a toggle, by a branch, by a remainder,
 // and a pair of pointers that is swapped.
 

@@ -273,19 +273,24 @@ private:
   std::vector<LaneOrigin> origins;
   std::vector<llvm::SmallVector<SymbolId, 2>> factors;
   std::vector<std::shared_ptr<const LaneForm>> forms;
-  std::vector<bool> computing;
+  /// By value, how many others were being worked out when it was asked for;
+  /// kNone for one that is not being worked out.
+  std::vector<uint32_t> asked;
   /// Values whose forms were computed since the outermost loop-carried value
   /// that is being looked at.
   std::vector<ValueId> made;
   std::map<Key, SymbolId> symbolOf;
   std::map<uint32_t, SymbolId> loopSymbols;
-  /// Forms that are unknown because they were asked for by what they are made
-  /// from; they are forgotten when the outermost question is answered.
+  /// Forms that may be unknown only because what asked for them takes part in
+  /// them; they are forgotten as soon as that has its form.
   std::vector<ValueId> tentative;
+  /// The first value that was asked for again while it was worked out, as a
+  /// number of `asked`, since the innermost one of them was asked for.
+  uint32_t lowestCut = kNone;
   LaneForm cut;
   /// `predicate` without the negations around it; each one turns `holds`.
   ValueId stripNot(ValueId predicate, bool &holds) const;
-  unsigned depth = 0, cuts = 0;
+  unsigned depth = 0;
   uint64_t work = 0;
 };
 
