@@ -2,9 +2,6 @@
 
 #include "d2k/Analysis/LaneAddresses.h"
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
-
 using namespace mlir;
 using namespace d2k;
 using namespace d2k::analysis;
@@ -25,19 +22,21 @@ static int64_t floorDiv(int64_t a, int64_t b) {
 unsigned LaneAddresses::countConflicts(const LaneSpans &spans) {
   // Lanes that are served together.
   unsigned group = spans.bytes <= 4 ? 32 : spans.bytes <= 8 ? 16 : 8;
-  unsigned worst = 1;
+  size_t worst = 1;
+  std::array<llvm::SmallVector<int64_t, 4>, kBanks> banks;
   for (unsigned first = 0; first < kWarp; first += group) {
-    llvm::DenseMap<int64_t, llvm::SmallVector<int64_t, 4>> words;
+    for (auto &bank : banks)
+      bank.clear();
     for (unsigned lane = first; lane < first + group; ++lane) {
       if (!spans.start[lane])
         continue;
       int64_t begin = floorDiv(*spans.start[lane], kBankBytes);
       int64_t end = floorDiv(*spans.start[lane] + spans.bytes - 1, kBankBytes);
       for (int64_t word = begin; word <= end; ++word) {
-        auto &bank = words[word - floorDiv(word, kBanks) * kBanks];
+        auto &bank = banks[word - floorDiv(word, kBanks) * kBanks];
         if (!llvm::is_contained(bank, word))
           bank.push_back(word);
-        worst = std::max<unsigned>(worst, bank.size());
+        worst = std::max(worst, bank.size());
       }
     }
   }
@@ -46,21 +45,23 @@ unsigned LaneAddresses::countConflicts(const LaneSpans &spans) {
 
 SectorCount LaneAddresses::countSectors(const LaneSpans &spans) {
   SectorCount count;
-  llvm::DenseSet<int64_t> sectors, bytes;
-  std::optional<int64_t> first;
-  count.broadcast = true;
-  for (const std::optional<int64_t> &start : spans.start) {
-    if (!start)
-      continue;
-    count.broadcast &= !first || *first == *start;
-    first = start;
-    for (int64_t i = 0; i < spans.bytes; ++i) {
-      bytes.insert(*start + i);
-      sectors.insert(floorDiv(*start + i, kSector));
-    }
+  llvm::SmallVector<int64_t, kWarp> starts;
+  for (const std::optional<int64_t> &start : spans.start)
+    if (start)
+      starts.push_back(*start);
+  count.broadcast = llvm::all_equal(starts);
+  std::sort(starts.begin(), starts.end());
+  // The first byte and sector beyond those that are counted.
+  int64_t nextByte = INT64_MIN, nextSector = INT64_MIN;
+  for (int64_t start : starts) {
+    int64_t end = start + spans.bytes;
+    count.bytes += std::max<int64_t>(end - std::max(start, nextByte), 0);
+    nextByte = std::max(nextByte, end);
+    int64_t endSector = floorDiv(end - 1, kSector) + 1;
+    count.touched += std::max<int64_t>(
+        endSector - std::max(floorDiv(start, kSector), nextSector), 0);
+    nextSector = std::max(nextSector, endSector);
   }
-  count.bytes = bytes.size();
-  count.touched = sectors.size();
   count.least = (count.bytes + kSector - 1) / kSector;
   return count;
 }
@@ -178,9 +179,27 @@ std::vector<LaneSpans> LaneAddresses::getAllSpans(uint32_t access,
   return all;
 }
 
+/// Moves the spans by a multiple of `unit`, so that the first one begins in the
+/// first unit.
+static void moveToFront(LaneSpans &spans, int64_t unit) {
+  auto first = llvm::find_if(spans.start, [](auto &at) { return bool(at); });
+  if (first == spans.start.end())
+    return;
+  int64_t by = floorDiv(**first, unit) * unit;
+  for (std::optional<int64_t> &at : spans.start)
+    if (at)
+      *at -= by;
+}
+
 std::optional<SectorCount> LaneAddresses::getSectors(uint32_t access) {
   std::optional<SectorCount> worst;
-  for (const LaneSpans &spans : getAllSpans(access, true)) {
+  LaneSpans last;
+  for (LaneSpans &spans : getAllSpans(access, true)) {
+    // Most warps do the same.
+    moveToFront(spans, kSector);
+    if (worst && spans.start == last.start)
+      continue;
+    last = spans;
     SectorCount count = countSectors(spans);
     if (!worst || uint64_t(count.touched) * worst->least >
                       uint64_t(worst->touched) * count.least)
@@ -193,7 +212,13 @@ std::optional<SectorCount> LaneAddresses::getSectors(uint32_t access) {
 
 std::optional<unsigned> LaneAddresses::getConflicts(uint32_t access) {
   std::optional<unsigned> worst;
-  for (const LaneSpans &spans : getAllSpans(access, false))
+  LaneSpans last;
+  for (LaneSpans &spans : getAllSpans(access, false)) {
+    moveToFront(spans, kBanks * kBankBytes);
+    if (worst && spans.start == last.start)
+      continue;
+    last = spans;
     worst = std::max(worst.value_or(1), countConflicts(spans));
+  }
   return worst;
 }

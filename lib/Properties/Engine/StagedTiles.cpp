@@ -189,6 +189,37 @@ static std::optional<double> getTripsInside(Detector &detector, OpId op,
   return trips;
 }
 
+namespace {
+/// The thread that wrote each byte of a tile last.
+class ByteWriters {
+public:
+  void set(int64_t at, unsigned thread) {
+    if (at < 0 || at >= kDense) {
+      far[at] = thread;
+      return;
+    }
+    if (size_t(at) >= near.size())
+      near.resize(std::max<size_t>(at + 1, 2 * near.size()), kNone);
+    numNear += near[at] == kNone;
+    near[at] = thread;
+  }
+  std::optional<unsigned> get(int64_t at) const {
+    if (at >= 0 && size_t(at) < near.size())
+      return near[at] == kNone ? std::nullopt : std::optional(near[at]);
+    auto found = far.find(at);
+    return found == far.end() ? std::nullopt : std::optional(found->second);
+  }
+  size_t getNumBytes() const { return numNear + far.size(); }
+
+private:
+  /// Beyond what a block has of shared memory.
+  static constexpr int64_t kDense = int64_t(1) << 18;
+  std::vector<unsigned> near;
+  size_t numNear = 0;
+  llvm::DenseMap<int64_t, unsigned> far;
+};
+} // namespace
+
 static void measure(Detector &detector, const TileOrder &order,
                     StagedTile &tile) {
   const KernelIndex &index = detector.getIndex();
@@ -223,7 +254,7 @@ static void measure(Detector &detector, const TileOrder &order,
         tile.racing.push_back(r);
 
   // Who wrote each byte.
-  llvm::DenseMap<int64_t, unsigned> writerOf;
+  ByteWriters writerOf;
   bool knownWriters = true, knownReaders = true;
   double written = 0, read = 0;
   bool counted = true;
@@ -240,7 +271,7 @@ static void measure(Detector &detector, const TileOrder &order,
     }
     for (const Touch &touch : *touches)
       for (unsigned i = 0; i < *bytes; ++i)
-        writerOf[touch.at + i] = touch.thread;
+        writerOf.set(touch.at + i, touch.thread);
     if (prologue)
       continue;
     // A bulk copy is one for all lanes, whichever of them issues it.
@@ -252,7 +283,7 @@ static void measure(Detector &detector, const TileOrder &order,
       counted = false;
   }
   if (knownWriters)
-    tile.bytes = writerOf.size();
+    tile.bytes = writerOf.getNumBytes();
   else
     tile.bytes = kernel.getSharedObjects().getObject(tile.object).bytes;
   bool foreign = false;
@@ -275,8 +306,8 @@ static void measure(Detector &detector, const TileOrder &order,
       continue;
     }
     for (const Touch &touch : *touches) {
-      auto found = writerOf.find(touch.at);
-      if (found != writerOf.end() && found->second != touch.thread) {
+      std::optional<unsigned> writer = writerOf.get(touch.at);
+      if (writer && *writer != touch.thread) {
         foreign = true;
         break;
       }
