@@ -25,18 +25,21 @@ bool analysis::isSignedType(ElementType type) {
 }
 
 /// Value of an integer or bitwise function of constants.
-std::optional<uint64_t> analysis::foldArith(kern::ArithOp op,
-                                            llvm::ArrayRef<uint64_t> in,
-                                            unsigned width) {
+IntegerFunction::IntegerFunction(kern::ArithOp op) : kind(op.getKind()) {
   ElementType type = op.getType();
-  if (kern::isFloat(type) || op.getSaturate() || in.empty())
+  if (kern::isFloat(type) || op.getSaturate())
+    return;
+  bits = type == ElementType::Pred ? 1 : kern::getBits(type);
+  if (bits > 64)
+    bits = 0;
+  isSigned = isSignedType(type);
+}
+
+std::optional<uint64_t> analysis::foldArith(const IntegerFunction &function,
+                                            llvm::ArrayRef<uint64_t> in) {
+  auto [kind, bits, isSigned] = function;
+  if (bits == 0 || in.empty())
     return std::nullopt;
-  unsigned bits = kern::getBits(type);
-  if (type == ElementType::Pred)
-    bits = 1;
-  if (bits == 0 || bits > 64)
-    return std::nullopt;
-  bool isSigned = isSignedType(type);
   auto wide = [&](uint64_t value) {
     return isSigned ? uint64_t(asSigned(mask(value, bits), bits))
                     : mask(value, bits);
@@ -44,7 +47,7 @@ std::optional<uint64_t> analysis::foldArith(kern::ArithOp op,
   auto a = [&] { return mask(in[0], bits); };
   auto b = [&] { return mask(in[1], bits); };
   size_t count = in.size();
-  switch (op.getKind()) {
+  switch (kind) {
   case ArithKind::Add:
     return count >= 2 ? std::optional(mask(in[0] + in[1], bits)) : std::nullopt;
   case ArithKind::Sub:
@@ -89,7 +92,7 @@ std::optional<uint64_t> analysis::foldArith(kern::ArithOp op,
   case ArithKind::Rem: {
     if (count < 2 || b() == 0)
       return std::nullopt;
-    bool rem = op.getKind() == ArithKind::Rem;
+    bool rem = kind == ArithKind::Rem;
     if (!isSigned)
       return rem ? a() % b() : a() / b();
     int64_t x = asSigned(a(), bits), y = asSigned(b(), bits);
@@ -103,7 +106,7 @@ std::optional<uint64_t> analysis::foldArith(kern::ArithOp op,
       return std::nullopt;
     bool less =
         isSigned ? asSigned(a(), bits) < asSigned(b(), bits) : a() < b();
-    return less == (op.getKind() == ArithKind::Min) ? a() : b();
+    return less == (kind == ArithKind::Min) ? a() : b();
   }
   case ArithKind::Bfe: {
     if (count < 3 || isSigned || in[1] >= bits)

@@ -17,10 +17,19 @@ uint64_t mask(uint64_t value, unsigned width);
 int64_t asSigned(uint64_t value, unsigned width);
 bool isSignedType(kern::ElementType type);
 
-/// Value of an integer or bitwise function of constants, in a register of
-/// `width` bits; nothing when it is not known.
-std::optional<uint64_t> foldArith(kern::ArithOp op, llvm::ArrayRef<uint64_t> in,
-                                  unsigned width);
+/// What an operation does with integers, read once for many numbers.
+struct IntegerFunction {
+  explicit IntegerFunction(kern::ArithOp op);
+  kern::ArithKind kind;
+  /// Bits of its type; 0 when it is none of integers that wrap around.
+  unsigned bits = 0;
+  bool isSigned = false;
+};
+
+/// Value of an integer or bitwise function of constants; nothing when it is not
+/// known.
+std::optional<uint64_t> foldArith(const IntegerFunction &function,
+                                  llvm::ArrayRef<uint64_t> in);
 /// The comparison itself, without what it is combined with.
 std::optional<bool> foldCompare(kern::CompareOp op, uint64_t x, uint64_t y);
 /// Conversion between integers, or of a zero, which is zero in every format.

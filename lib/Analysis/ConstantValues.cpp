@@ -415,7 +415,7 @@ void ConstantValues::evaluate(OpId id) {
     llvm::TypeSwitch<Operation *>(op)
         .Case([&](kern::ArithOp arith) {
           if (numResults == 1)
-            set(foldArith(arith, in, width));
+            set(foldArith(IntegerFunction(arith), in));
         })
         .Case([&](kern::ConvertOp convert) {
           if (in.size() == 1 && numResults == 1)

@@ -706,7 +706,7 @@ IterationValues::computeArith(OpId op, unsigned result, Place place,
     for (unsigned i = 0; i < in.size(); ++i)
       bits.push_back(bitsOf(i));
     std::optional<uint64_t> folded =
-        result == 0 ? foldArith(arith, bits, width) : std::nullopt;
+        result == 0 ? foldArith(IntegerFunction(arith), bits) : std::nullopt;
     return folded ? signedOf(*folded) : function();
   }
   if (result != 0)

@@ -641,17 +641,20 @@ LaneForm LaneForms::computeArith(kern::ArithOp arith, OpId op, ValueId value) {
   }
   bool isSigned = isSignedType(arith.getType());
   unsigned bits = kern::getBits(arith.getType());
+  IntegerFunction integers(arith);
+  llvm::SmallVector<unsigned, 4> widths;
+  for (size_t i = 0; i < count; ++i)
+    widths.push_back(getWidth(index.getValue(operands[i]).getType()));
   auto fold = [&](llvm::ArrayRef<int64_t> v) -> std::optional<int64_t> {
     llvm::SmallVector<uint64_t, 4> x;
     for (size_t i = 0; i < v.size(); ++i)
-      x.push_back(mask(uint64_t(v[i]),
-                       getWidth(index.getValue(operands[i]).getType())));
+      x.push_back(mask(uint64_t(v[i]), widths[i]));
     std::optional<uint64_t> y;
     if (kind == ArithKind::AddCarry)
       y = mask(x[0] + x[1], bits);
     else if (kind == ArithKind::SubCarry)
       y = mask(x[0] - x[1], bits);
-    else if (!(y = foldArith(arith, x, width)))
+    else if (!(y = foldArith(integers, x)))
       y = foldMore(arith, x, width);
     return y ? std::optional(asSigned(mask(*y, width), width)) : std::nullopt;
   };
@@ -679,18 +682,17 @@ LaneForm LaneForms::computeArith(kern::ArithOp arith, OpId op, ValueId value) {
     std::vector<int64_t> out;
     unsigned threads = same ? 1 : numThreads;
     out.reserve(threads);
-    bool folded = true;
     llvm::SmallVector<int64_t, 4> x(count);
-    for (unsigned t = 0; t < threads && folded; ++t) {
+    for (unsigned t = 0; t < threads; ++t) {
       for (size_t i = 0; i < count; ++i)
         x[i] = in[i].rest[t];
       std::optional<int64_t> y = fold(x);
-      folded = y.has_value();
-      if (folded)
-        out.push_back(*y);
+      if (!y)
+        break;
+      out.push_back(*y);
     }
     work += threads;
-    if (folded) {
+    if (out.size() == threads) {
       LaneForm form;
       for (const LaneForm &f : in)
         form.inside |= f.inside;
