@@ -197,9 +197,12 @@ __global__ void __launch_bounds__(AttentionShape<kWidth>::kThreads)
         for (int n = 0; n < kKeys / 8; ++n)
           now = fmaxf(now, fmaxf(s[t][n][2 * half], s[t][n][2 * half + 1]));
         now = maximumOfRow(now);
-        // Of a row without keys so far everything is 0.
-        float base = now == -INFINITY ? 0 : now * scale2;
-        float kept = exp2Fast(maximum[t][half] * scale2 - base);
+        // Of a row without keys so far everything is 0. The difference is
+        // scaled, not the maxima: where the maximum stays, `kept` is then 1 at
+        // every step, whether or not products and sums are fused.
+        float top = now == -INFINITY ? 0 : now;
+        float kept = exp2Fast((maximum[t][half] - top) * scale2);
+        float base = top * scale2;
         maximum[t][half] = now;
         sum[t][half] *= kept;
 #pragma unroll
