@@ -51,10 +51,12 @@ struct HostAttention {
              const std::function<bool(int64_t head, int64_t query)> &wanted =
                  nullptr) const;
 
-  /// [tokensQ, headsQ, width]; in fp32 with probabilities in bf16: working.
-  std::vector<long double> o, oWorking;
+  /// [tokensQ, headsQ, width]; in fp32 with probabilities in bf16: working. By
+  /// a step such a result moves when one probability, another exponential
+  /// function's, is rounded to the other neighbour in bf16.
+  std::vector<long double> o, oWorking, oStep;
   /// [headsQ, tokensQ].
-  std::vector<long double> lse, lseWorking, magnitude;
+  std::vector<long double> lse, magnitude;
 };
 
 } // namespace d2k::test

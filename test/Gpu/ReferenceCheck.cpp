@@ -192,12 +192,14 @@ void reportError(const std::string &what, long double worst, double tolerance) {
 }
 
 void compareRounded(const std::string &what, const std::vector<double> &got,
-                    const std::vector<long double> &expected) {
+                    const std::vector<long double> &expected,
+                    const std::vector<long double> &steps) {
   size_t different = 0, far = 0;
   for (size_t i = 0; i < got.size(); ++i) {
     different += got[i] != (double)expected[i];
     far += !(std::fabs(got[i] - (double)expected[i]) <=
-             0x1p-7 * std::fabs((double)expected[i]) + 1e-30);
+             0x1p-7 * std::fabs((double)expected[i]) + 1e-30 +
+                 (steps.empty() ? 0 : (double)steps[i]));
   }
   char text[120];
   std::snprintf(text, sizeof(text),

@@ -133,8 +133,11 @@ void compare(const std::string &what, const std::vector<T> &got,
 
 /// Rounded results may fall on the other side of a rounding boundary where the
 /// order of an fp32 sum differs: all within one step of bf16, and most alike.
+/// Where addends are rounded too, \p steps says how far one of them moves each
+/// result when it is rounded to its other neighbour; so much more is accepted.
 void compareRounded(const std::string &what, const std::vector<double> &got,
-                    const std::vector<long double> &expected);
+                    const std::vector<long double> &expected,
+                    const std::vector<long double> &steps = {});
 
 /// The indices below \p count, sorted by \p isLess; equal ones stay in order.
 template <typename Index, typename Less>

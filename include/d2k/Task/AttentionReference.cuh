@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Expected values of softmax attention, for the references of the attention
-// tasks: in fp64, and in the working precision (scores, sums and outputs in
-// fp32, exponentials and logarithm to the base 2, probabilities rounded to bf16
-// before they are multiplied with V).
+// tasks: in fp64, and O in the working precision (scores, sums and outputs in
+// fp32, exponentials to the base 2, probabilities rounded to bf16 before they
+// are multiplied with V). The error of LSE is measured with a nominal one.
 //
 // Written to be read, not to be fast: a warp computes four query rows, a lane
 // one key of 32 at a time, first all scores for their maximum, then all again.
@@ -145,10 +145,16 @@ __device__ T maximumOfWarp(T value) {
   return value;
 }
 
+/// The error of LSE, relative to its magnitude, that the rms of a result is
+/// compared with: that of an approximate instruction (ex2.approx, lg2.approx).
+/// The errors of an fp32 computation are no measure: they average out over many
+/// keys, or are 0 by luck.
+constexpr double kNominalError = 0x1p-22;
+
 /// Where the values of a pass go; all [tokensQ, headsQ, width] or [headsQ,
 /// tokensQ].
 struct Destination {
-  double *o, *lse;
+  double *o, *lse, *lseWorking;
   float *lseMagnitude;
   /// The same, rounded to the types of the outputs.
   Bf16 *roundedO;
@@ -305,13 +311,15 @@ __global__ void __launch_bounds__(kThreads)
     double lse =
         double(sum[r] > 0 ? (maximum[r] + logarithm(sum[r])) * kLogOfBase<Real>
                           : none);
+    double size = double(1 + (sum[r] > 0 ? magnitude[r] / sum[r] : Real(0)));
     if (to.lse)
       to.lse[at] = lse;
+    if (to.lseWorking)
+      to.lseWorking[at] = double(float(lse + kNominalError * size));
     if (to.roundedLse)
       to.roundedLse[at] = float(lse);
     if (to.lseMagnitude)
-      to.lseMagnitude[at] =
-          float(1 + (sum[r] > 0 ? magnitude[r] / sum[r] : Real(0)));
+      to.lseMagnitude[at] = float(size);
   }
 }
 
@@ -341,7 +349,8 @@ int enqueueUnits(const Problem &p, const Destination &to, const int64_t *units,
 /// Enqueues both passes, for the listed units or, when \p units is null, for
 /// all. The magnitude of LSE is 1 + the mean over the keys, with the softmax's
 /// weights, of scale * sum |q||k|: so much an error of every product, of the
-/// exponential and of the logarithm weighs. That of O is not computed.
+/// exponential and of the logarithm weighs; its working value is the exact one
+/// and kNominalError times that more. The magnitude of O is not computed.
 inline int computeForward(const Problem &p, const d2k_expected &o,
                           const d2k_expected &lse, const int64_t *units,
                           int64_t count, cudaStream_t stream) {
@@ -354,12 +363,12 @@ inline int computeForward(const Problem &p, const d2k_expected &o,
       p.headsQ % p.headsK != 0)
     return cudaErrorInvalidValue;
   int error = enqueueUnits<double>(
-      p, {o.exact, lse.exact, lse.magnitude, nullptr, nullptr}, units, count,
-      stream);
-  if (error == cudaSuccess && (o.working || lse.working))
+      p, {o.exact, lse.exact, lse.working, lse.magnitude, nullptr, nullptr},
+      units, count, stream);
+  if (error == cudaSuccess && o.working)
     error = enqueueUnits<float>(
-        p, {o.working, lse.working, nullptr, nullptr, nullptr}, units, count,
-        stream);
+        p, {o.working, nullptr, nullptr, nullptr, nullptr, nullptr}, units,
+        count, stream);
   return error;
 }
 
@@ -367,8 +376,8 @@ inline int computeForward(const Problem &p, const d2k_expected &o,
 /// pass.
 inline int computeRounded(const Problem &p, Bf16 *o, float *lse,
                           cudaStream_t stream) {
-  return enqueueUnits<double>(p, {nullptr, nullptr, nullptr, o, lse}, nullptr,
-                              countUnits(p), stream);
+  return enqueueUnits<double>(p, {nullptr, nullptr, nullptr, nullptr, o, lse},
+                              nullptr, countUnits(p), stream);
 }
 
 //===----------------------------------------------------------------------===//

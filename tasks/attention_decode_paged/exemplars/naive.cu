@@ -35,8 +35,9 @@ __global__ void __launch_bounds__(kThreads)
     return cache + (slot * args.Hkv + kvHead) * kHead;
   };
 
-  // The largest score so far, the sum of exponentials relative to it, and this
-  // thread's column of the result, not yet divided by the sum.
+  // The largest score so far, the sum of this thread's exponentials relative to
+  // it (added one by one, a long sequence's would lose the small ones), and
+  // this thread's column of the result, not yet divided by the sum.
   float largest = -INFINITY, sum = 0.0f, column = 0.0f;
   for (int64_t first = 0; first < length; first += kThreads) {
     __syncthreads();
@@ -60,14 +61,17 @@ __global__ void __launch_bounds__(kThreads)
 
     float factor = expf(largest - newLargest);
     largest = newLargest;
-    sum *= factor;
+    sum = sum * factor + weights[threadIdx.x];
     column *= factor;
-    for (int i = 0; i < kThreads && first + i < length; ++i) {
-      sum += weights[i];
+    for (int i = 0; i < kThreads && first + i < length; ++i)
       column +=
           weights[i] * __bfloat162float(getRow(first + i, 1)[threadIdx.x]);
-    }
   }
+  scratch[threadIdx.x] = sum;
+  __syncthreads();
+  sum = 0.0f;
+  for (int i = 0; i < kThreads; ++i)
+    sum += scratch[i];
   static_cast<__nv_bfloat16 *>(args.O)[row * kHead + threadIdx.x] =
       __float2bfloat16_rn(column / sum);
   if (threadIdx.x == 0)

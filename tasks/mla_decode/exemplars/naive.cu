@@ -35,8 +35,9 @@ __global__ void __launch_bounds__(kThreads)
     return cache + (int64_t(table[t / kPage]) * kPage + t % kPage) * kRow;
   };
 
-  // The largest score so far, the sum of exponentials relative to it, and this
-  // thread's columns of the result, not yet divided by the sum.
+  // The largest score so far, the sum of this thread's exponentials relative to
+  // it (added one by one, a long sequence's would lose the small ones), and
+  // this thread's columns of the result, not yet divided by the sum.
   float largest = -INFINITY, sum = 0.0f, columns[kColumns] = {};
   for (int64_t first = 0; first < visible; first += kThreads) {
     __syncthreads();
@@ -60,17 +61,21 @@ __global__ void __launch_bounds__(kThreads)
 
     float factor = expf(largest - newLargest);
     largest = newLargest;
-    sum *= factor;
+    sum = sum * factor + weights[threadIdx.x];
     for (int j = 0; j < kColumns; ++j)
       columns[j] *= factor;
     for (int i = 0; i < kThreads && first + i < visible; ++i) {
       const __nv_bfloat16 *token = getToken(first + i);
-      sum += weights[i];
       for (int j = 0; j < kColumns; ++j)
         columns[j] +=
             weights[i] * __bfloat162float(token[j * kThreads + threadIdx.x]);
     }
   }
+  scratch[threadIdx.x] = sum;
+  __syncthreads();
+  sum = 0.0f;
+  for (int i = 0; i < kThreads; ++i)
+    sum += scratch[i];
   auto *O = static_cast<__nv_bfloat16 *>(args.O) + row * kValues;
   for (int j = 0; j < kColumns; ++j)
     O[j * kThreads + threadIdx.x] = __float2bfloat16_rn(columns[j] / sum);
