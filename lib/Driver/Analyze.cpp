@@ -15,6 +15,7 @@
 #include "d2k/Driver/Compile.h"
 #include "d2k/Fact/MergeTiers.h"
 #include "d2k/Frontend/CUDA/ClangCompiler.h"
+#include "d2k/Frontend/SASS/PreparedDisassembler.h"
 #include "d2k/Properties/Properties.h"
 #include "d2k/Support/CudaTools.h"
 #include "d2k/Support/Files.h"
@@ -190,6 +191,11 @@ Result<void> Pipeline::compile(const Input &input, Unit &unit,
   compile.arch = request.arch.value_or(request.defaultArch);
   compile.includeDirectories = request.includeDirectories;
   compile.flags = input.flags;
+  std::optional<sass::Target> target = sass::parseTarget(compile.arch);
+  // nvdisasm makes its tables while the compiler runs. With several inputs
+  // every processor has enough to do.
+  if (request.readSass && target && jobs > 1 && inputs.size() == 1)
+    unit.extras.disassembler = sass::PreparedDisassembler::start(*target);
   Result<CompiledSource> compiled = compileCuda(compile);
   if (!compiled)
     return forwardFailure(std::move(compiled));
@@ -198,7 +204,6 @@ Result<void> Pipeline::compile(const Input &input, Unit &unit,
   outcome.files = std::move(compiled->files);
   outcome.ptxSeconds += compiled->seconds;
   unit.ptx = {input.path + ".ptx", std::move(compiled->ptx)};
-  std::optional<sass::Target> target = sass::parseTarget(compile.arch);
   unit.images.push_back({input.path + ".cubin", target.value_or(sass::Target()),
                          std::move(compiled->cubin)});
   unit.isCompiled = true;

@@ -299,7 +299,9 @@ static std::string describe(const KernelExtras &extras) {
 Result<TierResult> TierReader::readCode(const sass::Image &image,
                                         const KernelExtras &extras) {
   auto read = [&]() -> Result<TierResult> {
-    Result<sass::Module> module = sass::readImage(image);
+    sass::ReadOptions options;
+    options.prepared = extras.disassembler.get();
+    Result<sass::Module> module = sass::readImage(image, options);
     if (!module)
       return forwardFailure(std::move(module));
     return analyzeCode(*module, extras);

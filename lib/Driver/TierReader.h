@@ -29,6 +29,8 @@ struct KernelExtras {
   std::optional<std::vector<SourceLoop>> loops;
   std::map<std::string, KernelResources> resources;
   std::map<std::string, LaunchInfo> launches;
+  /// Waits for the code that the compiler makes.
+  std::shared_ptr<sass::PreparedDisassembler> disassembler;
 };
 
 class TierReader {

@@ -10,6 +10,7 @@
 #include "CubinInfo.h"
 #include "JsonReader.h"
 
+#include "d2k/Frontend/SASS/PreparedDisassembler.h"
 #include "d2k/Support/CudaTools.h"
 #include "d2k/Support/Files.h"
 #include "d2k/Support/Subprocess.h"
@@ -49,11 +50,13 @@ static std::string getFirstLine(std::string_view text) {
   return std::string(text.substr(0, std::min(text.find('\n'), size_t(300))));
 }
 
-/// Runs nvdisasm on raw \p code and returns its document.
-static Result<json::Document> disassemble(const Image &image,
-                                          const std::string &code,
-                                          const ReadOptions &options,
-                                          double &seconds) {
+/// Runs nvdisasm on raw \p code.
+static Result<CommandResult> runDisassembler(const Image &image,
+                                             const std::string &code,
+                                             const ReadOptions &options) {
+  if (options.prepared && options.prepared->getTarget() == image.target)
+    if (std::optional<CommandResult> result = options.prepared->finish(code))
+      return std::move(*result);
   std::string program = options.nvdisasm;
   if (program.empty()) {
     Result<std::string> found = findCudaTool(CudaTool::Nvdisasm);
@@ -67,13 +70,15 @@ static Result<json::Document> disassemble(const Image &image,
   std::string path = joinPath(directory->getPath(), "code.bin");
   if (Result<void> written = writeFile(path, code); !written)
     return forwardFailure(std::move(written));
+  return runCommand(makeDisassembleCommand(program, image.target, path));
+}
 
-  Command command;
-  // "sm_90a" is "SM90a" here.
-  command.argv = {program, "--binary", "SM" + image.target.getName().substr(3),
-                  "-json", path};
-  command.maxOutputBytes = uint64_t(2) << 30;
-  Result<CommandResult> result = runCommand(command);
+/// The document that nvdisasm prints of raw \p code.
+static Result<json::Document> disassemble(const Image &image,
+                                          const std::string &code,
+                                          const ReadOptions &options,
+                                          double &seconds) {
+  Result<CommandResult> result = runDisassembler(image, code, options);
   if (!result)
     return forwardFailure(std::move(result));
   seconds = result->seconds;

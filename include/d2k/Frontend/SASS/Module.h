@@ -187,10 +187,14 @@ struct Module {
 // Reading
 //===----------------------------------------------------------------------===//
 
+class PreparedDisassembler;
+
 struct ReadOptions {
   /// Programs to use; empty: findCudaTool finds them when they are needed.
   std::string nvdisasm;
   std::string cuobjdump;
+  /// An nvdisasm that waits for the code, when there is one.
+  PreparedDisassembler *prepared = nullptr;
 };
 
 /// The machine code for one architecture in a file.
