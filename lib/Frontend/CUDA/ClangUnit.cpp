@@ -4,6 +4,7 @@
 
 #include "Compat.h"
 #include "HeaderCache.h"
+#include "LeadingHeaders.h"
 #include "VirtualFiles.h"
 
 #include "d2k/Support/Files.h"
@@ -207,9 +208,9 @@ private:
 
 static std::unique_ptr<clang::ASTUnit>
 buildTree(std::vector<std::string> args,
-          const std::optional<std::string> &header, const std::string &path,
-          const std::string &text, const std::string &toolkit,
-          Collector &collector) {
+          const std::optional<std::string> &header, const std::string &leading,
+          const std::string &path, const std::string &text,
+          const std::string &toolkit, Collector &collector) {
   if (header) {
     args.push_back("-include-pch");
     args.push_back(*header);
@@ -221,7 +222,25 @@ buildTree(std::vector<std::string> args,
       text, args, path, "clang",
       std::make_shared<clang::PCHContainerOperations>(),
       clang::tooling::getClangStripDependencyFileAdjuster(),
-      getVirtualFiles(toolkit), &collector);
+      getVirtualFiles(toolkit, leading), &collector);
+}
+
+/// Lines that include what \p text is sure to include.
+static std::string findLeading(const HostRequest &request,
+                               const NvccFlags &flags, const std::string &text,
+                               const std::string &path) {
+  std::vector<std::string> folders = request.includeDirectories;
+  for (size_t i = 0; i + 1 < flags.includes.size(); i += 2) {
+    // It may define macros.
+    if (flags.includes[i] == "-include")
+      return "";
+    folders.push_back(flags.includes[i + 1]);
+  }
+  std::string lines;
+  for (const std::string &name :
+       findLeadingHeaders(text, path, folders, request.toolkit))
+    lines += "#include <" + name + ">\n";
+  return lines;
 }
 
 ClangUnit cuda::readUnit(const HostRequest &request, const NvccFlags &flags,
@@ -241,12 +260,16 @@ ClangUnit cuda::readUnit(const HostRequest &request, const NvccFlags &flags,
   ClangUnit unit;
   Collector collector;
   std::optional<std::string> header;
+  std::string leading;
+  if (headers)
+    leading = findLeading(request, flags, text, path);
   // A header that is refused is built again once.
   for (int attempt = 0; attempt < 2 && headers && !unit.ast; ++attempt) {
-    header = headers->get();
+    header = headers->getWith(leading);
     if (!header)
       break;
-    unit.ast = buildTree(args, header, path, text, request.toolkit, collector);
+    unit.ast = buildTree(args, header, leading, path, text, request.toolkit,
+                         collector);
     if (!unit.ast || collector.refusesHeader) {
       unit.ast.reset();
       collector = Collector();
@@ -254,8 +277,8 @@ ClangUnit cuda::readUnit(const HostRequest &request, const NvccFlags &flags,
     }
   }
   if (!unit.ast)
-    unit.ast =
-        buildTree(args, std::nullopt, path, text, request.toolkit, collector);
+    unit.ast = buildTree(args, std::nullopt, "", path, text, request.toolkit,
+                         collector);
 
   std::optional<DeviceBodies> bodies;
   if (unit.ast && !collector.errors.empty())

@@ -12,6 +12,8 @@ namespace d2k::cuda {
 
 /// The name it is known by; no such file exists.
 inline constexpr const char *kCompatPath = "/d2k/clang-cuda-compat.h";
+/// The headers that a precompiled header holds besides (HeaderCache.h).
+inline constexpr const char *kLeadingPath = "/d2k/leading-headers.h";
 
 inline constexpr const char *kCompatText = R"(#pragma once
 #pragma clang system_header

@@ -14,15 +14,17 @@
 
 namespace d2k::cuda {
 
-/// Path and contents of each such file for the toolkit in \p toolkit.
-clang::tooling::FileContentMappings getVirtualFiles(const std::string &toolkit);
+/// Path and contents of each such file for the toolkit in \p toolkit. \p
+/// leading is what stands in kLeadingPath, unless it is empty.
+clang::tooling::FileContentMappings
+getVirtualFiles(const std::string &toolkit, const std::string &leading = "");
 
 /// Whether \p path is one of our headers.
 bool isVirtualHeader(llvm::StringRef path);
 
 /// The disk with these files.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>
-makeFileSystem(const std::string &toolkit);
+makeFileSystem(const std::string &toolkit, const std::string &leading = "");
 
 } // namespace d2k::cuda
 
