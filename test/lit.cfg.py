@@ -144,6 +144,10 @@ if os.path.exists(fake):
             "env %s %s/HostCuda/host-nvcc" % (setting, config.test_source_root),
         ),
         (
+            "%launch-check",
+            os.path.join(config.d2k_binary_dir, "bin", "d2k-launch-check"),
+        ),
+        (
             "%host-tasks",
             "env %s %s/scripts/host-tasks --tools %s"
             % (setting, config.d2k_source_dir, config.d2k_binary_dir),

@@ -14,6 +14,7 @@
 //     no-cupti    CUPTI refuses tracing for lack of permission
 //     devices=N   number of devices (default 1)
 //     sm_100      its compute capability is 10.0, not 9.0
+//     no-work     kernels, copies and fills are checked but not done
 //
 // A "kernel" of a fake submission is a host function `void kernel(void **)`
 // that cudaLaunchKernel is given; it gets the array of parameters. A null
@@ -81,7 +82,8 @@ CUresult runActivity(ActivityKind kind, const char *name, CUstream stream,
   if (getState().sticky != CUDA_SUCCESS)
     return getState().sticky;
   uint64_t start = getNanoseconds();
-  work();
+  if (!hasOption("no-work"))
+    work();
   recordActivity(kind, name, stream, start, getNanoseconds(), bytes);
   return CUDA_SUCCESS;
 }

@@ -359,14 +359,16 @@ static cudaError_t setError(CUresult error) {
 static const char *findLaunchError(const Configuration &configuration) {
   dim3 grid = configuration.grid, block = configuration.block;
   dim3 cluster = configuration.cluster;
-  if (getCount(grid) == 0 || grid.y > 65535 || grid.z > 65535 ||
-      grid.x > 0x7fffffff)
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 ||
+      grid.z > 65535 || grid.x > 0x7fffffff)
     return "a grid has 1 to 2^31-1 x 65535 x 65535 blocks";
   if (getCount(block) == 0 || block.x > 1024 || block.y > 1024 ||
       block.z > 64 || uint64_t(block.x) * block.y * block.z > 1024)
     return "a block has 1 to 1024 threads";
   if (configuration.sharedBytes > kSharedBytes)
     return "a block has at most 227 KiB of shared memory";
+  if (configuration.sharedBytes > configuration.allowedSharedBytes)
+    return "cudaFuncSetAttribute has not allowed so much dynamic shared memory";
   if (getCount(cluster) == 0 || grid.x % cluster.x || grid.y % cluster.y ||
       grid.z % cluster.z)
     return "a grid is a multiple of its clusters";
@@ -390,7 +392,7 @@ cudaError_t d2k::host::runGrid(const Configuration &configuration,
     void (*invoke)(const void *);
     const void *closure;
     bool hasPassed;
-  } work = {configuration, invoke, closure, false};
+  } work = {configuration, invoke, closure, true};
   void (*run)(void **) = [](void **parameters) {
     auto *work = static_cast<Work *>(parameters[0]);
     auto running = std::make_unique<Executor>(work->configuration, work->invoke,
@@ -435,6 +437,8 @@ extern "C" void __ubsan_handle_out_of_bounds_abort(const void *data,
                place.file, place.line, static_cast<long long>(index));
   std::abort();
 }
+
+bool d2k::host::isWorkLeftOut() { return d2k::fake::hasOption("no-work"); }
 
 int d2k::host::getFaultOfLibrary(const void *anythingInIt) {
   Dl_info info = {};

@@ -6,6 +6,7 @@
 // all ranks have come, for a minute at most.
 
 #include "d2k/Task/Numbers.h"
+#include "include/Execution.h"
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -114,7 +115,8 @@ static ncclResult_t runTogether(ncclComm_t comm, const void *send,
   group.sent[size_t(comm->rank)] = send;
   if (!group.meet())
     return ncclSystemError;
-  work(group);
+  if (!d2k::host::isWorkLeftOut())
+    work(group);
   return group.meet() ? ncclSuccess : ncclSystemError;
 }
 
@@ -171,7 +173,7 @@ ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count,
   DType type;
   if (!getType(type, dataType) || op != ncclSum)
     return ncclInvalidArgument;
-  std::vector<uint64_t> sums(count);
+  std::vector<uint64_t> sums(d2k::host::isWorkLeftOut() ? 0 : count);
   ncclResult_t result =
       runTogether(comm, send, stream, [&](const Group &group) {
         for (size_t i = 0; i < count; ++i)
@@ -179,7 +181,7 @@ ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count,
               group, type, int64_t(size_t(comm->rank) * count + i), comm->rank);
       });
   // After the last meeting: it may be part of what others read.
-  for (size_t i = 0; result == ncclSuccess && i < count; ++i)
+  for (size_t i = 0; result == ncclSuccess && i < sums.size(); ++i)
     storeElement(type, receive, int64_t(i), sums[i]);
   return result;
 }
@@ -190,7 +192,7 @@ ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
   DType type;
   if (!getType(type, dataType) || op != ncclSum)
     return ncclInvalidArgument;
-  std::vector<uint64_t> sums(count);
+  std::vector<uint64_t> sums(d2k::host::isWorkLeftOut() ? 0 : count);
   ncclResult_t result =
       runTogether(comm, send, stream, [&](const Group &group) {
         // Each rank adds a part, which then goes round.
@@ -198,7 +200,7 @@ ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
         for (size_t i = 0; i < count; ++i)
           sums[i] = addInRing(group, type, int64_t(i), int(i / part));
       });
-  for (size_t i = 0; result == ncclSuccess && i < count; ++i)
+  for (size_t i = 0; result == ncclSuccess && i < sums.size(); ++i)
     storeElement(type, receive, int64_t(i), sums[i]);
   return result;
 }

@@ -13,17 +13,19 @@
 // RUN: %python -c "import ctypes; ctypes.CDLL('%t.so').run(6)" 2>&1 | FileCheck %s --check-prefix=DIFFERENT
 // RUN: %python -c "import ctypes; ctypes.CDLL('%t.so').run(7)" 2>&1 | FileCheck %s --check-prefix=MASK
 // RUN: %python -c "import ctypes; ctypes.CDLL('%t.so').run(8)" 2>&1 | FileCheck %s --check-prefix=LARGE
+// RUN: %python -c "import ctypes; ctypes.CDLL('%t.so').run(9)" 2>&1 | FileCheck %s --check-prefix=NOT-ALLOWED
 //
 // NONE: no error
-// DIVERGED: error: thread (32,0,0) of block (0,0,0): waits in line 39 at a barrier at which others wait in line 37
+// DIVERGED: error: thread (32,0,0) of block (0,0,0): waits in line 41 at a barrier at which others wait in line 39
 // DIVERGED-NEXT: unspecified launch failure
 // ALONE: error: thread (0,0,0) of block (0,0,0) waits in __syncwarp for threads that never come
 // ENDED: error: thread {{.*}} of block (0,0,0): __shfl_sync with the mask 0xffffffff, of which the lanes 0x00000002 have ended
-// INDEX: error: thread (63,0,0) of block (0,0,0): {{.*}}faults.cu:52: the index 64 is outside of its array
+// INDEX: error: thread (63,0,0) of block (0,0,0): {{.*}}faults.cu:54: the index 64 is outside of its array
 // PAST: error: block (0,0,0) has written past the end of a shared array
 // DIFFERENT: error: thread (1,0,0) of block (0,0,0): is in __any_sync while other lanes of its mask 0xffffffff are in __shfl_sync
 // MASK: error: thread {{.*}} of block (0,0,0): __syncwarp with the mask 0x00000001, in which its own lane {{[0-9]+}} is not
 // LARGE: error: invalid launch: a block has at most 227 KiB of shared memory
+// NOT-ALLOWED: error: invalid launch: cudaFuncSetAttribute has not allowed so much dynamic shared memory
 
 #include <cuda_runtime.h>
 
@@ -57,6 +59,7 @@ __global__ void faulty(int fault, int *out) {
 
 extern "C" void run(int fault) {
   int out;
-  faulty<<<1, 64, fault == 8 ? 228 << 10 : 256>>>(fault, &out);
+  int sharedBytes = fault == 8 ? 228 << 10 : fault == 9 ? 49 << 10 : 256;
+  faulty<<<1, 64, sharedBytes>>>(fault, &out);
   std::printf("%s\n", cudaGetErrorString(cudaGetLastError()));
 }

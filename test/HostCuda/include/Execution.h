@@ -39,15 +39,26 @@ struct Configuration {
   dim3 grid, block;
   size_t sharedBytes = 0;
   cudaStream_t stream = nullptr;
+  /// The most that a kernel of this library was allowed (cudaFuncSetAttribute).
+  size_t allowedSharedBytes = 0;
   /// Blocks that run together: of a cluster, or all.
   dim3 cluster = {1, 1, 1};
   bool isCooperative = false;
 };
 
-inline Configuration configure(dim3 grid, dim3 block, size_t sharedBytes = 0,
-                               cudaStream_t stream = nullptr) {
-  return {grid, block, sharedBytes, stream};
+/// Without cudaFuncSetAttribute a kernel gets no more dynamic shared memory
+/// than this. A translation unit is a library, hence static.
+static size_t allowedSharedBytes = 48 << 10;
+
+static inline Configuration configure(dim3 grid, dim3 block,
+                                      size_t sharedBytes = 0,
+                                      cudaStream_t stream = nullptr) {
+  return {grid, block, sharedBytes, stream, allowedSharedBytes};
 }
+
+/// Whether kernels are only checked (D2K_FAKE_CUDA=no-work), so that stand-ins
+/// of libraries must not touch memory.
+bool isWorkLeftOut();
 
 /// Runs \p invoke with \p closure in each thread of a grid.
 cudaError_t runGrid(const Configuration &configuration,

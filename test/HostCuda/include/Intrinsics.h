@@ -320,9 +320,13 @@ cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid,
 template <typename... P>
 cudaError_t cudaFuncSetAttribute(void (*)(P...), cudaFuncAttribute attribute,
                                  int value) {
-  bool isTooMuch = attribute == cudaFuncAttributeMaxDynamicSharedMemorySize &&
-                   (value < 0 || value > 227 << 10);
-  return isTooMuch ? cudaErrorInvalidValue : cudaSuccess;
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
+    return cudaSuccess;
+  if (value < 0 || value > 227 << 10)
+    return cudaErrorInvalidValue;
+  if (size_t(value) > d2k::host::allowedSharedBytes)
+    d2k::host::allowedSharedBytes = size_t(value);
+  return cudaSuccess;
 }
 
 /// How many would fit on a GPU is not known here: one.
