@@ -12,12 +12,10 @@
 using namespace d2k;
 using namespace d2k::cuda;
 
-static Value allocateHost(Interpreter &interpreter, const Value &size,
-                          bool zero) {
+static Value allocateHost(Interpreter &interpreter, const Value &size) {
   Cell *cell = interpreter.storage.makeRaw(size.isInteger() && size.integer >= 0
                                                ? std::optional(size.integer)
                                                : std::nullopt);
-  (void)zero;
   return Value::makePointer(cell);
 }
 
@@ -38,6 +36,43 @@ static Cell *findObject(Interpreter &interpreter, const Value &pointer,
   return size(cell) == bytes.integer ? cell : nullptr;
 }
 
+/// Copies \p bytes bytes, whole elements of arrays of the same type. False when
+/// they are something else.
+static bool copyElements(Interpreter &interpreter, const Value &to,
+                         const Value &from, const Value &bytes) {
+  Storage &storage = interpreter.storage;
+  Cell *target = storage.getTarget(to), *source = storage.getTarget(from);
+  if (!source || !bytes.isInteger() || source->type.isNull() ||
+      !source->parent || !source->parent->isArray)
+    return false;
+  // Memory that nothing was written to becomes an array of what is copied.
+  if (target && target->type.isNull()) {
+    storage.giveType(target, source->type);
+    target = target->isArray && !target->children.empty()
+                 ? target->children.front()
+                 : nullptr;
+  }
+  if (!target || !target->parent || !target->parent->isArray ||
+      !interpreter.context.hasSameUnqualifiedType(target->type, source->type))
+    return false;
+  int64_t size =
+      interpreter.context.getTypeSizeInChars(source->type).getQuantity();
+  if (size <= 0 || bytes.integer < 0 || bytes.integer % size)
+    return false;
+  uint64_t count = uint64_t(bytes.integer / size);
+  const auto &into = target->parent->children, &out = source->parent->children;
+  if (target->index + count > into.size() || source->index + count > out.size())
+    return false;
+  // The ranges of memmove may overlap.
+  bool isAscending =
+      target->parent != source->parent || target->index < source->index;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t at = isAscending ? i : count - 1 - i;
+    storage.copy(into[target->index + at], out[source->index + at]);
+  }
+  return true;
+}
+
 static std::optional<double> toReal(const Value &value) {
   if (value.kind == Value::Kind::Real)
     return value.real;
@@ -51,6 +86,13 @@ std::optional<Value> d2k::cuda::callStandard(Interpreter &interpreter,
   llvm::StringRef name = call.name;
   auto argument = [&](unsigned i) { return interpreter.getArgument(call, i); };
   if (name.consume_front("__builtin_")) {
+    // Hints give what they get.
+    for (const char *hint :
+         {"expect", "expect_with_probability", "launder", "assume_aligned"})
+      if (name == hint)
+        return argument(0);
+    if (name == "is_constant_evaluated")
+      return Value::makeInteger(0);
   }
   // Clang knows these by name and makes no bodies of them. They give the
   // address of what they get, as a reference is one here.
@@ -62,13 +104,13 @@ std::optional<Value> d2k::cuda::callStandard(Interpreter &interpreter,
       if (name == same)
         return call.arguments[0];
   if (name == "malloc" || name == "operator new" || name == "operator new[]" ||
-      name == "aligned_alloc") {
+      name == "operator_new" || name == "aligned_alloc") {
     if (call.callee && call.callee->hasBody())
       return std::nullopt;
-    return allocateHost(interpreter, argument(name == "aligned_alloc"), false);
+    return allocateHost(interpreter, argument(name == "aligned_alloc"));
   }
   if (name == "free" || name == "operator delete" ||
-      name == "operator delete[]")
+      name == "operator delete[]" || name == "operator_delete")
     return Value();
   if (name == "memset") {
     Value byte = argument(1), size = argument(2);
@@ -91,10 +133,11 @@ std::optional<Value> d2k::cuda::callStandard(Interpreter &interpreter,
     if (to && from &&
         interpreter.context.hasSameUnqualifiedType(to->type, from->type))
       interpreter.storage.copy(to, from);
-    else if (Cell *cell = interpreter.storage.getTarget(argument(0)))
-      interpreter.storage.fill(
-          cell->parent && cell->parent->isArray ? cell->parent : cell,
-          interpreter.makeUnknown("bytes copied by memcpy"));
+    else if (!copyElements(interpreter, argument(0), argument(1), size))
+      if (Cell *cell = interpreter.storage.getTarget(argument(0)))
+        interpreter.storage.fill(
+            cell->parent && cell->parent->isArray ? cell->parent : cell,
+            interpreter.makeUnknown("bytes copied by memcpy"));
     return argument(0);
   }
   // These say something, or end the program; they touch nothing.

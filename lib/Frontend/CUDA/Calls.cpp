@@ -21,6 +21,23 @@ static constexpr size_t kMaxEvents = 4096;
 // Objects
 //===----------------------------------------------------------------------===//
 
+/// The object is the address of an array and its length, or its end
+/// ([support.initlist]).
+void Interpreter::initializeStdList(
+    Cell *target, const clang::CXXStdInitializerListExpr *list) {
+  Cell *array = storage.getTarget(evaluateAddress(list->getSubExpr()));
+  if (!array || !array->isArray || array->children.empty() ||
+      !target->isRecord || target->children.size() != 2)
+    return storage.fill(target, makeUnknown(describe(list)));
+  storage.write(target->children[0],
+                Value::makePointer(array->children.front()));
+  int64_t count = int64_t(array->children.size());
+  bool hasLength = target->children[1]->type->isIntegerType();
+  storage.write(target->children[1],
+                hasLength ? Value::makeInteger(count)
+                          : Value::makePointer(array->children.front(), count));
+}
+
 void Interpreter::initialize(Cell *target, const clang::Expr *init) {
   if (!step(init))
     return;
@@ -40,7 +57,7 @@ void Interpreter::initialize(Cell *target, const clang::Expr *init) {
   if (const auto *list = llvm::dyn_cast<clang::InitListExpr>(init))
     return initializeList(target, list);
   if (const auto *list = llvm::dyn_cast<clang::CXXStdInitializerListExpr>(init))
-    return initialize(target, list->getSubExpr());
+    return initializeStdList(target, list);
   if (const auto *list = llvm::dyn_cast<clang::CXXParenListInitExpr>(init)) {
     size_t i = 0;
     for (const clang::Expr *part : list->getInitExprs())
@@ -302,9 +319,8 @@ Value Interpreter::evaluateCall(const clang::CallExpr *expr) {
     if (callee->getBuiltinID() && !expr->isValueDependent()) {
       clang::Expr::EvalResult folded;
       if (expr->EvaluateAsRValue(folded, context) && !folded.HasSideEffects) {
-        if (folded.Val.isInt() &&
-            folded.Val.getInt().getSignificantBits() <= 64)
-          return Value::makeInteger(folded.Val.getInt().getExtValue());
+        if (folded.Val.isInt() && folded.Val.getInt().getBitWidth() <= 64)
+          return Value::makeInteger(getBits(folded.Val.getInt()));
         if (folded.Val.isFloat())
           return Value::makeReal(folded.Val.getFloat().convertToDouble());
       }
@@ -416,6 +432,8 @@ Value Interpreter::call(const clang::FunctionDecl *callee,
   if (std::optional<Value> result = callLibrary(*this, callSite))
     return *result;
   if (std::optional<Value> result = callStandard(*this, callSite))
+    return *result;
+  if (std::optional<Value> result = callContainer(*this, callSite))
     return *result;
 
   const clang::FunctionDecl *definition = nullptr;

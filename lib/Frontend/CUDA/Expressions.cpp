@@ -177,8 +177,9 @@ Value Interpreter::getGlobal(const clang::VarDecl *variable) {
       return found->second;
     globalReferences[variable] =
         makeUnknown("the reference " + variable->getNameAsString());
-    if (definition->getInit() && !frames.empty())
-      globalReferences[variable] = evaluateAddress(definition->getInit());
+    if (const clang::Expr *init = definition->getAnyInitializer();
+        init && !frames.empty())
+      globalReferences[variable] = evaluateAddress(init);
     return globalReferences[variable];
   }
   auto [entry, isNew] = globals.try_emplace(variable, nullptr);
@@ -189,12 +190,20 @@ Value Interpreter::getGlobal(const clang::VarDecl *variable) {
     return makeUnknown("the variable " + variable->getNameAsString());
   Cell *cell = storage.make(type);
   globals[variable] = cell;
-  if (const clang::Expr *init = definition->getInit()) {
+  // A member of a class may have its initialiser there, or be defined in
+  // another file; that of a template may not be instantiated.
+  bool isElsewhere = variable->getStorageClass() == clang::SC_Extern;
+  if (variable->isStaticDataMember()) {
+    const clang::VarDecl *pattern = variable->getTemplateInstantiationPattern();
+    isElsewhere = !variable->hasDefinition(context) ||
+                  (pattern && pattern->getAnyInitializer());
+  }
+  if (const clang::Expr *init = definition->getAnyInitializer()) {
     // Initialised once, wherever the first use stands.
     size_t mark = storage.mark();
     initialize(cell, init);
     storage.keep(mark);
-  } else if (variable->getStorageClass() != clang::SC_Extern) {
+  } else if (!isElsewhere) {
     size_t mark = storage.mark();
     storage.fillZero(cell);
     storage.keep(mark);
@@ -547,9 +556,9 @@ Value Interpreter::evaluateRvalue(const clang::Expr *expr) {
     if (const auto *constant = llvm::dyn_cast<clang::ConstantExpr>(full))
       if (constant->hasAPValueResult() &&
           constant->getAPValueResult().isInt() &&
-          constant->getAPValueResult().getInt().isRepresentableByInt64())
+          constant->getAPValueResult().getInt().getBitWidth() <= 64)
         return Value::makeInteger(
-            constant->getAPValueResult().getInt().getExtValue());
+            getBits(constant->getAPValueResult().getInt()));
     return evaluate(full->getSubExpr());
   }
   if (const auto *paren = llvm::dyn_cast<clang::ParenExpr>(expr))
@@ -598,7 +607,7 @@ Value Interpreter::evaluateRvalue(const clang::Expr *expr) {
     const clang::ValueDecl *decl =
         llvm::cast<clang::DeclRefExpr>(expr)->getDecl();
     if (const auto *constant = llvm::dyn_cast<clang::EnumConstantDecl>(decl))
-      return Value::makeInteger(constant->getInitVal().getExtValue());
+      return Value::makeInteger(getBits(constant->getInitVal()));
     if (const auto *function = llvm::dyn_cast<clang::FunctionDecl>(decl))
       return Value::makeFunction(function);
     return makeUnknown(describe(expr));
@@ -606,7 +615,7 @@ Value Interpreter::evaluateRvalue(const clang::Expr *expr) {
   case clang::Stmt::MemberExprClass:
     if (const auto *constant = llvm::dyn_cast<clang::EnumConstantDecl>(
             llvm::cast<clang::MemberExpr>(expr)->getMemberDecl()))
-      return Value::makeInteger(constant->getInitVal().getExtValue());
+      return Value::makeInteger(getBits(constant->getInitVal()));
     return makeUnknown(describe(expr));
   case clang::Stmt::SubstNonTypeTemplateParmExprClass:
     return evaluate(llvm::cast<clang::SubstNonTypeTemplateParmExpr>(expr)
@@ -643,8 +652,8 @@ Value Interpreter::evaluateRvalue(const clang::Expr *expr) {
   case clang::Stmt::SourceLocExprClass: {
     clang::Expr::EvalResult result;
     if (!expr->isValueDependent() && expr->EvaluateAsInt(result, context) &&
-        result.Val.getInt().getSignificantBits() <= 64)
-      return Value::makeInteger(result.Val.getInt().getExtValue());
+        result.Val.getInt().getBitWidth() <= 64)
+      return Value::makeInteger(getBits(result.Val.getInt()));
     return makeUnknown(describe(expr));
   }
   case clang::Stmt::OpaqueValueExprClass: {

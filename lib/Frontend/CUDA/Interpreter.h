@@ -212,6 +212,8 @@ private:
   Value evaluateNew(const clang::CXXNewExpr *expr);
   Value makeTemporary(const clang::Expr *expr);
   void initialize(Cell *target, const clang::Expr *init);
+  void initializeStdList(Cell *target,
+                         const clang::CXXStdInitializerListExpr *list);
   void initializeList(Cell *target, const clang::InitListExpr *list);
   void construct(Cell *target, const clang::CXXConstructExpr *expr);
   void runConstructor(Cell *target,
@@ -279,6 +281,9 @@ std::optional<Value> callLibrary(Interpreter &interpreter,
 /// in headers.
 std::optional<Value> callStandard(Interpreter &interpreter,
                                   const CallSite &call);
+/// Handles what libstdc++'s maps and sets call.
+std::optional<Value> callContainer(Interpreter &interpreter,
+                                   const CallSite &call);
 
 } // namespace d2k::cuda
 

@@ -327,6 +327,10 @@ Value Interpreter::evaluateBinary(const clang::BinaryOperator *expr) {
                    Value::makeInteger(b), context.LongTy, expr->getType(),
                    expr);
   }
+  // An empty range of null pointers.
+  if (leftType->isPointerType() && rightType->isPointerType() &&
+      expr->getOpcode() == clang::BO_Sub && left.isNull() && right.isNull())
+    return Value::makeInteger(0);
   if (leftType->isPointerType() && rightType->isPointerType() &&
       expr->getOpcode() == clang::BO_Sub && left.kind == Value::Kind::Device &&
       right.kind == Value::Kind::Device && left.integer == right.integer &&

@@ -432,7 +432,7 @@ Interpreter::Flow Interpreter::executeSwitch(const clang::SwitchStmt *stmt) {
             caseLabel->getRHS()
                 ? caseLabel->getRHS()->EvaluateKnownConstInt(context)
                 : low;
-        entry.range = {low.getExtValue(), high.getExtValue()};
+        entry.range = {getBits(low), getBits(high)};
       }
       labels.push_back(entry);
       inner = label->getSubStmt();

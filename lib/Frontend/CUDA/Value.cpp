@@ -4,6 +4,7 @@
 
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/DeclCXX.h"
+#include "clang/AST/DeclTemplate.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace d2k::cuda;
@@ -41,6 +42,21 @@ bool d2k::cuda::isSameValue(const Value &a, const Value &b) {
 //===----------------------------------------------------------------------===//
 // Making storage
 //===----------------------------------------------------------------------===//
+
+/// The type of the object in a buffer of bytes that nodes of libstdc++'s
+/// containers hold it in; null for other records.
+static clang::QualType getHeldType(const clang::CXXRecordDecl *record) {
+  const auto *buffer =
+      llvm::dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(record);
+  if (!buffer || (buffer->getName() != "__aligned_membuf" &&
+                  buffer->getName() != "__aligned_buffer"))
+    return {};
+  const clang::TemplateArgumentList &arguments = buffer->getTemplateArgs();
+  if (arguments.size() != 1 ||
+      arguments[0].getKind() != clang::TemplateArgument::Type)
+    return {};
+  return arguments[0].getAsType();
+}
 
 void Storage::build(Cell *cell, unsigned depth) {
   clang::QualType type = cell->type.getCanonicalType();
@@ -86,8 +102,9 @@ void Storage::build(Cell *cell, unsigned depth) {
         addChild(base.getType());
     // Members of a union get storage of their own: reading another member than
     // the one written is undefined and gives unknown here.
+    clang::QualType held = getHeldType(cxx);
     for (const clang::FieldDecl *field : record->fields())
-      addChild(field->getType());
+      addChild(held.isNull() ? field->getType() : held);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "d2k/Frontend/CUDA/HostTrace.h"
 
 #include "clang/AST/Type.h"
+#include "llvm/ADT/APSInt.h"
 #include "llvm/ADT/DenseMap.h"
 
 #include <deque>
@@ -128,6 +129,12 @@ struct Value {
     return result;
   }
 };
+
+/// The low 64 bits of a constant, as values of all integer types are kept:
+/// 0xffffffffffffffff is -1.
+inline int64_t getBits(const llvm::APSInt &constant) {
+  return constant.extOrTrunc(64).APInt::getSExtValue();
+}
 
 /// Whether \p a and \p b are the same value; unknown values never are.
 bool isSameValue(const Value &a, const Value &b);
