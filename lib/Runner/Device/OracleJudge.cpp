@@ -190,9 +190,12 @@ Result<void> OracleWorkload::derive(unsigned set, bool isPerturbation) {
   return {};
 }
 
-Result<void> OracleWorkload::computeExpected(unsigned set, unsigned rank,
+Result<void> OracleWorkload::computeExpected(const ExpectedKey &key,
                                              const TileList &tiles) {
-  Result<std::vector<task::ArgumentBlock>> blocks = packForReference(set);
+  if (kept == key)
+    return {};
+  kept.reset();
+  Result<std::vector<task::ArgumentBlock>> blocks = packForReference(key.set);
   if (!blocks)
     return forwardFailure(std::move(blocks));
   d2k_reference_request request = {};
@@ -214,10 +217,13 @@ Result<void> OracleWorkload::computeExpected(unsigned set, unsigned rank,
   if (!done)
     return done;
   if (int error =
-          reference->compute((*blocks)[rank].getData(), &request,
+          reference->compute((*blocks)[key.rank].getData(), &request,
                              reinterpret_cast<cudaStream_t>(streams[0])))
     return failReference(*config.task, "d2k_reference", error);
-  return ops[0]->synchronize();
+  done = ops[0]->synchronize();
+  if (done && config.keepsExpected)
+    kept = key;
+  return done;
 }
 
 Result<std::vector<int64_t>> OracleWorkload::chooseTiles(unsigned set,
@@ -504,7 +510,7 @@ Result<Judgement> OracleWorkload::judge(unsigned set,
   }
   for (unsigned rank = 0; done && rank < ranks; ++rank) {
     if (rank == 0 || differsBetweenRanks())
-      done = computeExpected(set, rank, tiles);
+      done = computeExpected({set, rank, sampleSeed}, tiles);
     if (done)
       done = judgeRank(judgement, set, rank, tiles);
   }
@@ -650,7 +656,7 @@ Result<void> OracleWorkload::replaceCapture(unsigned set,
     return fail(FailureKind::Internal, "replaceCapture before capture");
   Result<void> done = allocateExpected();
   if (done && trivial == TrivialOutput::Mean)
-    done = computeExpected(set, 0, {});
+    done = computeExpected({set, 0, std::nullopt}, {});
   for (size_t output = 0; done && output < outputShapes.size(); ++output) {
     const Tensor &tensor = config.task->outputs[output];
     auto [rows, columns] = getMatrix(outputShapes[output]);

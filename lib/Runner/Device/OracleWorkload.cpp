@@ -278,6 +278,7 @@ Result<void> OracleWorkload::fill(unsigned set, const task::TrialSpec &trial) {
                                         " has no trial \"" + trial.kind + "\"");
   state.isExact = trial.isExact;
   state.seed = trial.seed;
+  kept.reset();
   if (Result<void> done = allocateBefore(state); !done)
     return done;
   state.isFilled = true;
@@ -486,8 +487,10 @@ Result<void> OracleWorkload::prepare(const std::vector<unsigned> &sets,
     if (seed && !states[set].isFilled)
       return fail(FailureKind::Internal,
                   "a perturbation before the first fill");
-    if (done && seed)
+    if (done && seed) {
+      kept.reset();
       done = perturb(set, *seed + set);
+    }
     for (unsigned rank = 0; rank < ranks; ++rank)
       for (size_t i = 0; i < outputBytes.size(); ++i)
         if (done)

@@ -34,6 +34,9 @@ struct OracleConfig {
   uint64_t workspaceBytes = 0;
   /// The compiled reference.cu; empty when nothing will be judged.
   std::string referenceLibrary;
+  /// Expected values are kept until inputs are drawn again: for a check of many
+  /// kernels that trusts them not to write there.
+  bool keepsExpected = false;
 };
 
 /// BufferInfo::set of a buffer that all sets share.
@@ -165,6 +168,12 @@ private:
   struct SetPlaces {
     std::vector<size_t> inputs, outputs;
   };
+  /// Which of the expected values are computed.
+  struct ExpectedKey {
+    unsigned set = 0, rank = 0;
+    std::optional<uint64_t> sampleSeed;
+    bool operator==(const ExpectedKey &) const = default;
+  };
   /// Expected values of one output, on rank 0's device.
   struct ExpectedArrays {
     CUdeviceptr exact = 0, working = 0, magnitude = 0;
@@ -224,9 +233,9 @@ private:
   // OracleJudge.cpp
   Result<void> loadReference();
   Result<void> allocateExpected();
-  /// Runs the reference on the inputs of \p set with the arguments of \p rank.
-  Result<void> computeExpected(unsigned set, unsigned rank,
-                               const TileList &tiles);
+  /// Runs the reference on the inputs of a set with the arguments of a rank,
+  /// unless what it would compute is kept. The tiles are those of the sample.
+  Result<void> computeExpected(const ExpectedKey &key, const TileList &tiles);
   /// Tiles or units for a sample; none when there is nothing to choose from.
   Result<std::vector<int64_t>> chooseTiles(unsigned set, uint64_t seed);
   bool differsBetweenRanks() const;
@@ -260,6 +269,9 @@ private:
   std::vector<uint64_t> outputBytes;
   std::unique_ptr<Reference> reference;
   std::vector<ExpectedArrays> expected;
+  /// What is in there, of the inputs as they were drawn last; nothing when it
+  /// is not kept.
+  std::optional<ExpectedKey> kept;
   /// Room for a d2k_acceptance.
   CUdeviceptr acceptance = 0;
   /// By rank: two words for each input of each set, and for what was repacked
