@@ -33,6 +33,20 @@ static llvm::SmallVector<OpId, 4> findClusterUse(Detector &detector) {
   return uses;
 }
 
+/// Whether the target of the kernel's code has clusters: sm_90 and later (PTX
+/// ISA, "Cluster of Cooperative Thread Arrays").
+static bool hasClusters(kern::FuncOp func) {
+  auto target =
+      func->getParentOfType<mlir::ModuleOp>()->getAttrOfType<mlir::StringAttr>(
+          "kern.target");
+  if (!target)
+    return true;
+  llvm::StringRef name = target.getValue();
+  unsigned number = 0;
+  return !name.consume_front("sm_") || name.consumeInteger(10, number) ||
+         number >= 90;
+}
+
 static void detect(Detector &detector) {
   kern::FuncOp func = detector.getFunc();
   if (auto shape = func.getDirective3("kern.reqnctapercluster")) {
@@ -51,12 +65,16 @@ static void detect(Detector &detector) {
   }
   llvm::SmallVector<OpId, 4> uses = findClusterUse(detector);
   bool explicitly = func->hasAttr("kern.explicitcluster");
-  if (uses.empty() && !explicitly)
+  // The launch may ask for clusters that the kernel takes no notice of.
+  if (!hasClusters(func))
     return;
   detector.addUndecided(
-      explicitly && uses.empty()
+      uses.empty() && explicitly
           ? "the kernel must be launched in clusters, whose shape is given at "
             "the launch"
+      : uses.empty()
+          ? "the kernel does not use a cluster, and the launch says whether it "
+            "runs in one"
           : "the kernel uses its cluster at " + detector.describe(uses) +
                 ", but the shape of the cluster is given at the launch",
       "host code: the cluster dimension attribute of the launch", uses);
