@@ -127,6 +127,12 @@ d2k::report::compareWithBaseline(const json::Document &baseline,
   Cursor before = baseline.getRoot();
   Cursor after(current, "report");
   BaselineComparison comparison;
+  std::string oldTarget = readString(before, "target");
+  std::string newTarget = readString(after, "target");
+  if (oldTarget != newTarget) {
+    comparison.targetBefore = std::move(oldTarget);
+    comparison.targetAfter = std::move(newTarget);
+  }
   std::optional<Cursor> scoreBefore = before.find("score");
   std::optional<Cursor> scoreAfter = after.find("score");
   if (scoreBefore && scoreAfter &&
@@ -181,6 +187,10 @@ void ComparisonSection::writeText(const Report &report,
     return;
   const BaselineComparison &comparison = *report.comparison;
   writer.heading("Since the baseline");
+  if (!comparison.targetAfter.empty())
+    writer.pad(2).wrap(2, "the baseline is for " + comparison.targetBefore +
+                              ", this report for " + comparison.targetAfter +
+                              ": what differs may come from the target");
   if (comparison.combinedBefore && comparison.combinedAfter) {
     double change = *comparison.combinedAfter - *comparison.combinedBefore;
     writer.pad(2)
@@ -216,6 +226,10 @@ void ComparisonSection::addJson(const Report &report,
   json::Object object;
   object.append("combined_before", toJson(comparison.combinedBefore));
   object.append("combined_after", toJson(comparison.combinedAfter));
+  if (!comparison.targetAfter.empty()) {
+    object.append("target_before", comparison.targetBefore);
+    object.append("target_after", comparison.targetAfter);
+  }
   object.append("gained", toJson(comparison.gained));
   object.append("lost", toJson(comparison.lost));
   document.append("comparison", std::move(object));

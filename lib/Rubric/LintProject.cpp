@@ -24,6 +24,7 @@ public:
       : root(std::move(root)), catalog(catalog) {}
 
   Result<ProjectLint> run();
+  ProjectLint runRubric(const std::string &path);
 
 private:
   std::string getPath(const std::string &relative) const {
@@ -152,6 +153,41 @@ Result<ProjectLint> ProjectLinter::run() {
       checkRubric(stem);
   checkPairs();
   return std::move(lint);
+}
+
+ProjectLint ProjectLinter::runRubric(const std::string &path) {
+  ++lint.rubrics;
+  Result<Rubric> rubric = Rubric::load(path);
+  if (!rubric) {
+    reportFailure(rubric.error());
+    return std::move(lint);
+  }
+  LintContext context;
+  context.catalog = &catalog;
+  // The name is part of a path.
+  std::string name = rubric->task;
+  bool isKnown = !root.empty() && name.find('/') == std::string::npos &&
+                 isRegularFile(getPath("tasks/" + name + "/task.json"));
+  if (isKnown) {
+    checkTask(name);
+    if (isRegularFile(getPath("guidance/" + name + ".md")))
+      checkGuidance(name);
+    lint = ProjectLint();
+    ++lint.rubrics;
+    if (tasks[name])
+      context.workloads = &*tasks[name];
+    if (auto guidance = guidances.find(name); guidance != guidances.end())
+      context.guidance = &guidance->second;
+  }
+  for (const std::string &fault : lintRubric(*rubric, context))
+    report(path, fault);
+  return std::move(lint);
+}
+
+ProjectLint d2k::rubric::lintRubricFile(const std::string &path,
+                                        const std::string &root,
+                                        const PropertyCatalog &catalog) {
+  return ProjectLinter(root, catalog).runRubric(path);
 }
 
 Result<ProjectLint> d2k::rubric::lintProject(const std::string &root,

@@ -177,8 +177,10 @@ Result<AnalyzeOptions> d2k::parseOptions(int argc, const char *const *argv) {
   if (!options.request.inputs.empty() && options.request.inputs[0] == "lint") {
     if (options.request.inputs.size() > 1)
       return usage("lint takes no inputs: it checks all rubrics, guidance and "
-                   "tasks");
+                   "tasks, or the one of --rubric FILE");
     options.mode = AnalyzeOptions::Mode::Lint;
+    if (const Arg *arg = args.getLastArg(OPT_rubric))
+      options.rubric = arg->getValue();
     return options;
   }
   if (options.request.inputs.empty())
@@ -271,7 +273,7 @@ std::string d2k::getHelp() {
   Options().printHelp(
       stream,
       "d2k-analyze [options] INPUT... [-- compiler flags]\n"
-      "       d2k-analyze lint",
+      "       d2k-analyze lint [--rubric <file>]",
       "which design a GPU kernel really implements, proved from its code");
   stream << "\nINPUT: a .cu file, a .ptx file, machine code (a cubin, or a "
             "fatbin in an object,\nlibrary or program), what nvdisasm -json "

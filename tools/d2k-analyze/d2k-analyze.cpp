@@ -137,10 +137,18 @@ static int listProperties(const AnalyzeOptions &options) {
 
 static int lint(const AnalyzeOptions &options) {
   Result<std::string> root = findDataRoot();
-  if (!root)
+  // A rubric of the user's own needs none of our data.
+  if (!root && !options.rubric)
     return reportFailure(root.error());
+  if (options.rubric && !isRegularFile(*options.rubric))
+    return reportFailure(
+        {FailureKind::Input,
+         *options.rubric + ": no such file, or not a regular file"});
   Result<rubric::ProjectLint> result =
-      rubric::lintProject(*root, properties::getCatalog());
+      options.rubric
+          ? rubric::lintRubricFile(*options.rubric, root ? *root : "",
+                                   properties::getCatalog())
+          : rubric::lintProject(*root, properties::getCatalog());
   if (!result)
     return reportFailure(result.error());
   std::string text;
@@ -149,9 +157,10 @@ static int lint(const AnalyzeOptions &options) {
   auto count = [](size_t n, const char *one, const char *many) {
     return std::to_string(n) + " " + (n == 1 ? one : many);
   };
-  text += count(result->tasks, "task", "tasks") + ", " +
-          count(result->guidances, "guidance", "guidances") + ", " +
-          count(result->rubrics, "rubric", "rubrics") + ": " +
+  if (!options.rubric)
+    text += count(result->tasks, "task", "tasks") + ", " +
+            count(result->guidances, "guidance", "guidances") + ", ";
+  text += count(result->rubrics, "rubric", "rubrics") + ": " +
           count(result->faults.size(), "fault", "faults") + "\n";
   if (Result<void> written = write(options, text); !written)
     return reportFailure(written.error());

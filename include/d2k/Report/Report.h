@@ -39,6 +39,9 @@ struct Change {
 struct BaselineComparison {
   /// Combined scores (low end), when both have one.
   std::optional<double> combinedBefore, combinedAfter;
+  /// Both targets when they differ: then the compiler, and which properties a
+  /// rubric asks for, may differ, too.
+  std::string targetBefore, targetAfter;
   std::vector<Change> gained, lost;
 
   bool empty() const { return gained.empty() && lost.empty(); }

@@ -31,6 +31,13 @@ struct ProjectLint {
 Result<ProjectLint> lintProject(const std::string &root,
                                 const PropertyCatalog &catalog);
 
+/// Checks the one rubric in the file \p path, which may lie anywhere. It is
+/// held against the task and the guidance of that name below \p root, where
+/// there are any; an empty \p root has none. The file's own faults only are
+/// listed.
+ProjectLint lintRubricFile(const std::string &path, const std::string &root,
+                           const PropertyCatalog &catalog);
+
 } // namespace d2k::rubric
 
 #endif // D2K_RUBRIC_LINTPROJECT_H

@@ -491,6 +491,26 @@ TEST(ReportBaseline, NothingChanged) {
   EXPECT_TRUE(comparison->empty());
 }
 
+TEST(ReportBaseline, AnotherTarget) {
+  Scored before(makeAnalysis());
+  Analysis moved = makeAnalysis();
+  moved.target = "sm_120a";
+  Scored after(std::move(moved));
+  std::string old = makeAnalysis().target;
+  ASSERT_NE(old, "sm_120a");
+  Result<BaselineComparison> comparison = compare(before.report, after.report);
+  ASSERT_TRUE(comparison) << comparison.error().message;
+  EXPECT_EQ(comparison->targetBefore, old);
+  EXPECT_EQ(comparison->targetAfter, "sm_120a");
+  after.report.comparison = &*comparison;
+  EXPECT_NE(renderText(after.report, TextOptions())
+                .find("the baseline is for " + old +
+                      ", this report for sm_120a: what differs may come from "
+                      "the target"),
+            std::string::npos);
+  EXPECT_EQ(getSchemaFaults(renderJson(after.report)), "");
+}
+
 TEST(ReportBaseline, FactsWhenThereIsNoScore) {
   Scored scored(makeAnalysis());
   Report before;
