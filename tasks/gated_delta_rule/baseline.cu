@@ -583,76 +583,109 @@ __global__ void __launch_bounds__(kThreads) computeOutputs(Problem problem) {
 // Decode
 //===----------------------------------------------------------------------===//
 
-constexpr int kStepWarps = 8;
-constexpr int kStepThreads = kStepWarps * 32;
-constexpr int kStepRows = kHead / kStepWarps;
+constexpr int kStepThreads = 128;
+constexpr int kStepWarps = kStepThreads / 32;
+/// Columns of the state that a block has; no column needs another one. Small
+/// blocks are in different phases, so that loads and stores overlap.
+constexpr int kStepColumns = 32;
+/// Lanes that share a row, four columns each, and rows of a thread.
+constexpr int kStepLanes = kStepColumns / 4;
+constexpr int kStepRows = kHead / (kStepThreads / kStepLanes);
 
-/// One token of a head of a sequence. A lane has four columns, a warp every
-/// eighth row.
+__device__ void addScaled(float4 &to, const float4 &value, float factor) {
+  to.x += value.x * factor;
+  to.y += value.y * factor;
+  to.z += value.z * factor;
+  to.w += value.w * factor;
+}
+
+/// One token of columns of a head of a sequence. The state is read once and
+/// written once: q^T S' is decay * q^T S + (q . k) u.
 __global__ void __launch_bounds__(kStepThreads) step(Problem problem) {
   __shared__ float query[kHead], key[kHead];
-  __shared__ float4 partial[kStepWarps][32];
+  __shared__ float4 keySums[kStepWarps][kStepLanes];
+  __shared__ float4 querySums[kStepWarps][kStepLanes];
   int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
-  int64_t head = blockIdx.x, t = blockIdx.y;
+  constexpr unsigned kParts = kHead / kStepColumns;
+  int64_t head = blockIdx.x / kParts, t = blockIdx.y;
   int64_t keyHead = head / (problem.valueHeads / problem.keyHeads);
   int64_t gate = t * problem.valueHeads + head;
-  const float *from = problem.initial + gate * kHead * kHead + lane * 4;
+  int firstRow = int(threadIdx.x) / kStepLanes;
+  int column = int(blockIdx.x % kParts) * kStepColumns + lane % kStepLanes * 4;
+  constexpr int kStride = kStepThreads / kStepLanes * kHead;
+  int64_t offset = gate * kHead * kHead + firstRow * kHead + column;
   float4 state[kStepRows];
 #pragma unroll
   for (int i = 0; i < kStepRows; ++i)
-    state[i] = *reinterpret_cast<const float4 *>(
-        from + (i * kStepWarps + warp) * kHead);
-  if (threadIdx.x < kHead) {
-    int64_t at = (t * problem.keyHeads + keyHead) * kHead + threadIdx.x;
-    query[threadIdx.x] = __bfloat162float(problem.q[at]);
-    key[threadIdx.x] = __bfloat162float(problem.k[at]);
-  }
+    state[i] = __ldcs(reinterpret_cast<const float4 *>(problem.initial +
+                                                       offset + i * kStride));
+  static_assert(kStepThreads == kHead, "a thread copies an element");
+  int64_t at = (t * problem.keyHeads + keyHead) * kHead + threadIdx.x;
+  query[threadIdx.x] = __bfloat162float(problem.q[at]);
+  key[threadIdx.x] = __bfloat162float(problem.k[at]);
   float decay = expFast(problem.g[gate]);
   float beta = __bfloat162float(problem.beta[gate]);
-  __syncthreads();
-  auto add = [](float4 &to, const float4 &value, float factor) {
-    to.x += value.x * factor;
-    to.y += value.y * factor;
-    to.z += value.z * factor;
-    to.w += value.w * factor;
-  };
-  auto sumWarps = [&](const float4 &own) {
-    __syncthreads();
-    partial[warp][lane] = own;
-    __syncthreads();
-    float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll
-    for (int w = 0; w < kStepWarps; ++w)
-      add(sum, partial[w][lane], 1.0f);
-    return sum;
-  };
-  float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll
-  for (int i = 0; i < kStepRows; ++i)
-    add(sum, state[i], key[i * kStepWarps + warp]);
-  sum = sumWarps(sum);
   uint2 words =
-      *reinterpret_cast<const uint2 *>(problem.v + gate * kHead + lane * 4);
-  float2 low = unpackBf16(words.x), high = unpackBf16(words.y);
-  float4 u = make_float4(
-      beta * (low.x - decay * sum.x), beta * (low.y - decay * sum.y),
-      beta * (high.x - decay * sum.z), beta * (high.y - decay * sum.w));
-  float *to = problem.finalState + gate * kHead * kHead + lane * 4;
-  sum = make_float4(0, 0, 0, 0);
+      *reinterpret_cast<const uint2 *>(problem.v + gate * kHead + column);
+  __syncthreads();
+
+  // Every warp has q . k of its own.
+  float product = 0;
+#pragma unroll
+  for (int i = lane; i < kHead; i += 32)
+    product += query[i] * key[i];
+  float4 keySum = make_float4(0, 0, 0, 0), querySum = keySum;
 #pragma unroll
   for (int i = 0; i < kStepRows; ++i) {
-    int row = i * kStepWarps + warp;
-    float4 next = make_float4(0, 0, 0, 0);
-    add(next, state[i], decay);
-    add(next, u, key[row]);
-    *reinterpret_cast<float4 *>(to + row * kHead) = next;
-    add(sum, next, query[row]);
+    int row = firstRow + i * (kStepThreads / kStepLanes);
+    addScaled(keySum, state[i], key[row]);
+    addScaled(querySum, state[i], query[row]);
   }
-  sum = sumWarps(sum);
-  if (warp == 0)
-    *reinterpret_cast<uint2 *>(problem.o + gate * kHead + lane * 4) =
-        make_uint2(packBf16(sum.x * problem.scale, sum.y * problem.scale),
-                   packBf16(sum.z * problem.scale, sum.w * problem.scale));
+  auto addLanes = [](float &value, int distance) {
+    value += __shfl_xor_sync(0xffffffffu, value, distance);
+  };
+#pragma unroll
+  for (int distance = 1; distance < 32; distance *= 2) {
+    addLanes(product, distance);
+    if (distance >= kStepLanes)
+      for (float4 *sum : {&keySum, &querySum}) {
+        addLanes(sum->x, distance);
+        addLanes(sum->y, distance);
+        addLanes(sum->z, distance);
+        addLanes(sum->w, distance);
+      }
+  }
+  if (lane < kStepLanes) {
+    keySums[warp][lane] = keySum;
+    querySums[warp][lane] = querySum;
+  }
+  __syncthreads();
+  keySum = querySum = make_float4(0, 0, 0, 0);
+#pragma unroll
+  for (int w = 0; w < kStepWarps; ++w) {
+    addScaled(keySum, keySums[w][lane % kStepLanes], 1.0f);
+    addScaled(querySum, querySums[w][lane % kStepLanes], 1.0f);
+  }
+  float2 low = unpackBf16(words.x), high = unpackBf16(words.y);
+  float4 u = make_float4(
+      beta * (low.x - decay * keySum.x), beta * (low.y - decay * keySum.y),
+      beta * (high.x - decay * keySum.z), beta * (high.y - decay * keySum.w));
+#pragma unroll
+  for (int i = 0; i < kStepRows; ++i) {
+    float4 next = make_float4(0, 0, 0, 0);
+    addScaled(next, state[i], decay);
+    addScaled(next, u, key[firstRow + i * (kStepThreads / kStepLanes)]);
+    __stcs(
+        reinterpret_cast<float4 *>(problem.finalState + offset + i * kStride),
+        next);
+  }
+  if (threadIdx.x < kStepLanes) {
+    float4 sum = make_float4(0, 0, 0, 0);
+    addScaled(sum, querySum, decay * problem.scale);
+    addScaled(sum, u, product * problem.scale);
+    *reinterpret_cast<uint2 *>(problem.o + gate * kHead + column) =
+        make_uint2(packBf16(sum.x, sum.y), packBf16(sum.z, sum.w));
+  }
 }
 
 const char *identity = "hand-written, not yet called";
@@ -684,7 +717,8 @@ extern "C" int d2k_gated_delta_rule(const d2k_gated_delta_rule_args *args,
   // Every sequence has a token, so that here each has one.
   if (args->T == args->B) {
     identity = "one kernel, a token a sequence, hand-written";
-    step<<<dim3(heads, unsigned(args->B)), kStepThreads, 0, stream>>>(problem);
+    step<<<dim3(heads * (kHead / kStepColumns), unsigned(args->B)),
+           kStepThreads, 0, stream>>>(problem);
     return cudaGetLastError();
   }
   identity = "four kernels over chunks of 64 tokens, mma.sync, hand-written";

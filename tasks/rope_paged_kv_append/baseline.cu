@@ -51,11 +51,11 @@ __device__ void loadFactors(float (&to)[kChunk], const float *from) {
 template <int kLanes, bool kNorm>
 __global__ void __launch_bounds__(kThreads)
     rotateHeads(d2k_rope_paged_kv_append_args args, uint4 *keys) {
-  int64_t heads = args.Hq + args.Hkv;
-  int64_t index =
-      int64_t(blockIdx.x) * (kThreads / kLanes) + int64_t(threadIdx.x) / kLanes;
+  // Divisions of 64 bits would take longer than the copies.
+  unsigned heads = unsigned(args.Hq + args.Hkv);
+  unsigned index = blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes;
   // Lanes without a head take part in the shuffles.
-  bool isThere = index < args.T * heads;
+  bool isThere = index < unsigned(args.T) * heads;
   int64_t token = isThere ? index / heads : 0;
   int64_t head = isThere ? index % heads : 0;
   int lane = int(threadIdx.x) % kLanes;
@@ -106,11 +106,11 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads)
     appendHeads(d2k_rope_paged_kv_append_args args, const uint4 *keys,
                 int lanes) {
-  int64_t chunks = args.Hkv * lanes;
-  int64_t index = int64_t(blockIdx.x) * kThreads + threadIdx.x;
-  if (index >= args.T * 2 * chunks)
+  unsigned chunks = unsigned(args.Hkv) * unsigned(lanes);
+  unsigned index = blockIdx.x * kThreads + threadIdx.x;
+  if (index >= unsigned(args.T) * 2 * chunks)
     return;
-  int64_t i = index % chunks, isValue = index / chunks % 2;
+  unsigned i = index % chunks, isValue = index / chunks % 2;
   int64_t token = index / chunks / 2, slot = args.slot[token];
   if (slot < 0)
     return;
@@ -118,8 +118,8 @@ __global__ void __launch_bounds__(kThreads)
   uint4 value =
       isValue ? __ldcs(static_cast<const uint4 *>(args.qkv) + row * lanes + i)
               : keys[token * chunks + i];
-  int64_t place =
-      (slot / args.page * 2 + isValue) * args.page + slot % args.page;
+  unsigned page = unsigned(args.page), inCache = unsigned(slot);
+  int64_t place = int64_t(inCache / page * 2 + isValue) * page + inCache % page;
   __stcs(static_cast<uint4 *>(args.cache) + place * chunks + i, value);
 }
 
@@ -140,6 +140,7 @@ d2k_rope_paged_kv_append(const d2k_rope_paged_kv_append_args *args,
   int64_t heads = args->T * (args->Hq + args->Hkv);
   int64_t chunks = args->T * args->Hkv * args->D / kChunk;
   if ((args->D != 64 && args->D != 128) || heads > INT32_MAX ||
+      args->pages * args->page > INT32_MAX ||
       size_t(chunks) * sizeof(uint4) > workspace_bytes)
     return cudaErrorInvalidValue;
   int lanes = int(args->D) / kChunk;
