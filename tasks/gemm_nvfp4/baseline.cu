@@ -149,7 +149,7 @@ public:
         Weights weights = {static_cast<const uint8_t *>(args.W),
                            static_cast<const __nv_fp8_e4m3 *>(args.sW),
                            args.alpha, int(args.K)};
-        return launchFewRows(2 * choice, x, weights,
+        return launchFewRows(choice - 1, x, weights,
                              static_cast<Bf16 *>(args.D), int(args.M),
                              int(args.N), int(args.K), stream);
       }
@@ -166,17 +166,17 @@ public:
     if (at == choices.end()) {
       int choice = 0;
       if (args.M <= kMostRows && args.K % kFewRowsGroup == 0)
-        if (int error = timer.findFastest(choice, 3, call, library,
-                                          libraryBytes, stream))
+        if (int error = timer.findFastest(choice, 1 + kFewRowsVariants, call,
+                                          library, libraryBytes, stream))
           return error;
       at = choices.emplace(shape, choice).first;
     }
     int error = call(at->second);
     identity = at->second == 0
                    ? "operands widened to bf16, then " + planner.getIdentity()
-                   : "X widened to bf16, then an mma.sync kernel, W widened in "
-                     "registers, " +
-                         std::to_string(32 * at->second) + " rows a block";
+                   : std::string("X widened to bf16, then an mma.sync kernel, "
+                                 "W widened in registers, ") +
+                         describeFewRows(at->second - 1);
     return error;
   }
 
@@ -195,7 +195,8 @@ private:
   MatmulPlanner planner;
   CallTimer timer;
   std::map<std::array<int64_t, 3>, bool> scaled;
-  /// 0 for the library, or half the number of tiles of the kernel for few rows.
+  /// 0 for the library, or one more than the variant of the kernel for few
+  /// rows.
   std::map<std::array<int64_t, 3>, int> choices;
 };
 

@@ -102,7 +102,8 @@ public:
       int choice = 0;
       if (args.M <= kMostRows)
         if (int error = timer.findFastest(
-                choice, 3, [&](int i) { return call(i, args, memory, stream); },
+                choice, 1 + kFewRowsVariants,
+                [&](int i) { return call(i, args, memory, stream); },
                 memory.library, memory.libraryBytes, stream))
           return error;
       at = choices.emplace(shape, choice).first;
@@ -110,9 +111,9 @@ public:
     int error = call(at->second, args, memory, stream);
     identity = at->second == 0
                    ? "weights widened to bf16, then " + planner.getIdentity()
-                   : "mma.sync kernel, weights widened in "
-                     "registers, " +
-                         std::to_string(32 * at->second) + " rows of W a block";
+                   : std::string("mma.sync kernel, weights widened in "
+                                 "registers, ") +
+                         describeFewRows(at->second - 1);
     return error;
   }
 
@@ -128,14 +129,14 @@ private:
     size_t libraryBytes;
   };
 
-  /// \p choice is 0 for the library, or half the number of tiles of the kernel
+  /// \p choice is 0 for the library, or one more than the variant of the kernel
   /// for few rows.
   int call(int choice, const d2k_gemm_w4a16_args &args, const Memory &memory,
            cudaStream_t stream) {
     Weights weights = {static_cast<const uint8_t *>(args.q),
                        static_cast<const Bf16 *>(args.s), args.z, int(args.K)};
     if (choice != 0)
-      return launchFewRows(2 * choice, static_cast<const Bf16 *>(args.X),
+      return launchFewRows(choice - 1, static_cast<const Bf16 *>(args.X),
                            weights, static_cast<Bf16 *>(args.D), int(args.M),
                            int(args.N), int(args.K), stream);
     int words = int(args.K / 8);

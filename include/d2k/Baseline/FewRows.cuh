@@ -31,7 +31,8 @@ namespace d2k::baseline {
 
 /// Columns of a group.
 constexpr int kFewRowsGroup = 128;
-constexpr int kFewRowsWarps = 8;
+/// Variants of the kernel, of which each is the fastest somewhere.
+constexpr int kFewRowsVariants = 3;
 
 /// The lower halves of two words, and the upper ones.
 __device__ inline uint32_t takeLow(uint32_t first, uint32_t second) {
@@ -42,14 +43,16 @@ __device__ inline uint32_t takeHigh(uint32_t first, uint32_t second) {
 }
 
 /// D = X * W^T for 8 * kColumns rows of X and 16 * kTiles rows of W: W is the
-/// left operand of mma.sync, and the block's warps share the groups of k.
+/// left operand of mma.sync, and the block's warps share the groups of k. A
+/// warp's next group is on its way while it multiplies.
 ///
 /// The order of k within a group is free as long as both operands have the
 /// same. Lane t of four gets the columns 32 t .. 32 t + 31 of its rows of W,
 /// which are 16 bytes, and the same columns of its row of X.
-template <int kTiles, int kColumns, typename Weights>
-__global__ void __launch_bounds__(kFewRowsWarps * 32,
-                                  kTiles == 4 && kColumns == 2 ? 1 : 2)
+template <int kWarps, int kTiles, int kColumns, typename Weights>
+__global__ void
+__launch_bounds__(kWarps * 32,
+                  kWarps == 8 && kTiles == 2 && kColumns <= 2 ? 2 : 1)
     multiplyFewRows(const Bf16 *x, Weights weights, Bf16 *d, int m, int n,
                     int k) {
   constexpr int kRows = 16 * kTiles, kOutputs = kRows * 8 * kColumns;
@@ -59,15 +62,32 @@ __global__ void __launch_bounds__(kFewRowsWarps * 32,
   int groups = k / kFewRowsGroup;
   float sums[kTiles][kColumns][4] = {};
 
-  for (int group = warp; group < groups; group += kFewRowsWarps) {
-    uint4 words[kTiles][2];
-    typename Weights::Group scales[kTiles][2];
+  uint4 next[kTiles][2];
+  typename Weights::Group nextScales[kTiles][2];
+  auto load = [&](int group) {
+#pragma unroll
     for (int tile = 0; tile < kTiles; ++tile)
+#pragma unroll
       for (int half = 0; half < 2; ++half) {
         int64_t row = row0 + 16 * tile + 8 * half + quad;
-        words[tile][half] = weights.load(row, group, t);
-        scales[tile][half] = weights.loadGroup(row, group, t);
+        next[tile][half] = weights.load(row, group, t);
+        nextScales[tile][half] = weights.loadGroup(row, group, t);
       }
+  };
+  if (warp < groups)
+    load(warp);
+  for (int group = warp; group < groups; group += kWarps) {
+    uint4 words[kTiles][2];
+    typename Weights::Group scales[kTiles][2];
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        words[tile][half] = next[tile][half];
+        scales[tile][half] = nextScales[tile][half];
+      }
+    if (group + kWarps < groups)
+      load(group + kWarps);
 #pragma unroll
     for (int part = 0; part < 4; ++part) {
       // Eight columns of X, in the pairs that widen() makes.
@@ -108,19 +128,36 @@ __global__ void __launch_bounds__(kFewRowsWarps * 32,
   }
 
   // [column][row], so that threads that follow each other write outputs that
-  // do.
-  __shared__ float partial[kFewRowsWarps][kOutputs];
-  for (int tile = 0; tile < kTiles; ++tile)
-    for (int column = 0; column < kColumns; ++column)
-      for (int i = 0; i < 4; ++i) {
-        int row = 16 * tile + quad + (i < 2 ? 0 : 8);
-        int inColumn = 8 * column + 2 * t + i % 2;
-        partial[warp][inColumn * kRows + row] = sums[tile][column][i];
-      }
+  // do. With 16 warps half of them add what the others have first.
+  constexpr int kParts = 8;
+  __shared__ float partial[kParts][kOutputs];
+  auto forAllSums = [&](auto use) {
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile)
+#pragma unroll
+      for (int column = 0; column < kColumns; ++column)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          int row = 16 * tile + quad + (i < 2 ? 0 : 8);
+          int inColumn = 8 * column + 2 * t + i % 2;
+          use(sums[tile][column][i], inColumn * kRows + row);
+        }
+  };
+  if (kWarps > kParts) {
+    if (warp >= kParts)
+      forAllSums([&](float &sum, int at) { partial[warp - kParts][at] = sum; });
+    __syncthreads();
+    if (warp < kParts)
+      forAllSums([&](float &sum, int at) { sum += partial[warp][at]; });
+  }
+  // Each warp has read what it writes now.
+  if (warp < kParts)
+    forAllSums([&](float &sum, int at) { partial[warp][at] = sum; });
   __syncthreads();
-  for (int i = int(threadIdx.x); i < kOutputs; i += kFewRowsWarps * 32) {
+  for (int i = int(threadIdx.x); i < kOutputs; i += kWarps * 32) {
     float sum = 0;
-    for (int from = 0; from < kFewRowsWarps; ++from)
+#pragma unroll
+    for (int from = 0; from < kParts; ++from)
       sum += partial[from][i];
     int row = m0 + i / kRows;
     if (row < m)
@@ -129,29 +166,39 @@ __global__ void __launch_bounds__(kFewRowsWarps * 32,
   }
 }
 
-template <int kTiles, int kColumns, typename Weights>
+template <int kWarps, int kTiles, int kColumns, typename Weights>
 int launchFewRows(const Bf16 *x, const Weights &weights, Bf16 *d, int m, int n,
                   int k, cudaStream_t stream) {
   dim3 grid(unsigned(n / (16 * kTiles)),
             unsigned((m + 8 * kColumns - 1) / (8 * kColumns)));
-  multiplyFewRows<kTiles, kColumns>
-      <<<grid, kFewRowsWarps * 32, 0, stream>>>(x, weights, d, m, n, k);
+  multiplyFewRows<kWarps, kTiles, kColumns>
+      <<<grid, kWarps * 32, 0, stream>>>(x, weights, d, m, n, k);
   return cudaGetLastError();
 }
 
-/// D[m,n] = X[m,k] * W[n,k]^T, with \p tiles of 16 rows of W a block, 2 or 4;
-/// n is a multiple of 64 and k one of 128. Returns a cudaError.
+/// D[m,n] = X[m,k] * W[n,k]^T; n is a multiple of 64 and k one of 128. Variant
+/// 0 has 32 rows of W a block, 1 has 64, 2 has 32 and twice the warps; the last
+/// two have few columns, for which registers suffice. Returns a cudaError.
 template <typename Weights>
-int launchFewRows(int tiles, const Bf16 *x, const Weights &weights, Bf16 *d,
+int launchFewRows(int variant, const Bf16 *x, const Weights &weights, Bf16 *d,
                   int m, int n, int k, cudaStream_t stream) {
+  auto launch = variant == 1   ? launchFewRows<8, 4, 2, Weights>
+                : variant == 2 ? launchFewRows<16, 2, 2, Weights>
+                : m <= 16      ? launchFewRows<8, 2, 2, Weights>
+                : m <= 32      ? launchFewRows<8, 2, 4, Weights>
+                               : launchFewRows<8, 2, 5, Weights>;
   if (m <= 8)
-    return tiles == 4 ? launchFewRows<4, 1>(x, weights, d, m, n, k, stream)
-                      : launchFewRows<2, 1>(x, weights, d, m, n, k, stream);
-  if (m <= 16)
-    return tiles == 4 ? launchFewRows<4, 2>(x, weights, d, m, n, k, stream)
-                      : launchFewRows<2, 2>(x, weights, d, m, n, k, stream);
-  return tiles == 4 ? launchFewRows<4, 2>(x, weights, d, m, n, k, stream)
-                    : launchFewRows<2, 4>(x, weights, d, m, n, k, stream);
+    launch = variant == 1   ? launchFewRows<8, 4, 1, Weights>
+             : variant == 2 ? launchFewRows<16, 2, 1, Weights>
+                            : launchFewRows<8, 2, 1, Weights>;
+  return launch(x, weights, d, m, n, k, stream);
+}
+
+/// For the identity of a baseline.
+inline const char *describeFewRows(int variant) {
+  return variant == 0   ? "32 rows of W and 8 warps a block"
+         : variant == 1 ? "64 rows of W and 8 warps a block"
+                        : "32 rows of W and 16 warps a block";
 }
 
 } // namespace d2k::baseline
