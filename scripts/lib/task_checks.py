@@ -138,6 +138,7 @@ class Run:
     def check(self, task, kind, command, devices):
         """One program that ends with `N passed, N failed`."""
         status, output, seconds = self.execute(command, devices)
+        output = output.replace(self.root + os.sep, "")
         with open(os.path.join(self.build, "%s-%s.log" % (task.name, kind)), "w",
                   encoding="utf-8") as log:
             log.write(output)
