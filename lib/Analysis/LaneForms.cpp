@@ -25,33 +25,6 @@ constexpr unsigned kWarp = 32;
 constexpr int64_t kSharedEnd = int64_t(1) << 18;
 } // namespace
 
-BlockShape analysis::findBlockShape(const KernelIndex &index) {
-  kern::FuncOp func = index.getFunc();
-  BlockShape shape;
-  if (auto exact = func.getDirective3("kern.reqntid")) {
-    shape.x = unsigned((*exact)[0]);
-    shape.y = unsigned((*exact)[1]);
-    shape.z = unsigned((*exact)[2]);
-    shape.known = true;
-    return shape;
-  }
-  unsigned most = 1024;
-  bool bounded = false;
-  if (auto limit = func.getDirective3("kern.maxntid")) {
-    most = unsigned(
-        std::clamp<int64_t>((*limit)[0] * (*limit)[1] * (*limit)[2], 1, 1024));
-    bounded = true;
-  }
-  bool rows = false;
-  for (OpId op = 0; op < index.getNumOps(); ++op)
-    if (auto special = dyn_cast<kern::SpecialOp>(index.getOp(op)))
-      rows |= special.getReg() == "tid.y" || special.getReg() == "tid.z";
-  shape.x = rows ? std::min(most, kWarp) : most;
-  shape.y = rows ? std::max(most / kWarp, 1u) : 1;
-  shape.known = bounded && !rows;
-  return shape;
-}
-
 LaneForms::LaneForms(const KernelIndex &index, const ConstantValues &constants,
                      const Dominance &dominance, const LoopNest &loops,
                      const MemoryRoots &memory, const Uniformity &uniformity,
@@ -268,6 +241,20 @@ LaneForm LaneForms::computeSpecial(StringRef reg, ValueId value) {
   return ofSymbol(it->second);
 }
 
+SymbolId LaneForms::getBaseOf(RootId root, ValueId value) {
+  auto [it, isNew] = symbolOf.try_emplace(Key{0x700, root}, 0);
+  if (isNew) {
+    LaneSymbol symbol;
+    symbol.kind = LaneSymbolKind::Base;
+    symbol.root = root;
+    // cudaMalloc aligns to 256 bytes; what is inside a buffer to less.
+    symbol.alignment = 16;
+    symbol.value = value;
+    it->second = makeSymbol(std::move(symbol));
+  }
+  return it->second;
+}
+
 LaneForm LaneForms::computeLoad(kern::LoadOp load, ValueId value) {
   // One symbol for all reads of a pointer or of an allocation.
   llvm::ArrayRef<RootId> roots = memory.getRoots(value);
@@ -275,19 +262,8 @@ LaneForm LaneForms::computeLoad(kern::LoadOp load, ValueId value) {
     const Root &root = memory.getRoot(roots[0]);
     bool whole = root.kind == Root::Kind::TensorMemory ||
                  (root.kind == Root::Kind::Pointer && root.offset >= 0);
-    if (whole) {
-      auto [it, isNew] = symbolOf.try_emplace(Key{0x700, roots[0]}, 0);
-      if (isNew) {
-        LaneSymbol symbol;
-        symbol.kind = LaneSymbolKind::Base;
-        symbol.root = roots[0];
-        // cudaMalloc aligns to 256 bytes; what is inside a buffer to less.
-        symbol.alignment = 16;
-        symbol.value = value;
-        it->second = makeSymbol(std::move(symbol));
-      }
-      return ofSymbol(it->second);
-    }
+    if (whole)
+      return ofSymbol(getBaseOf(roots[0], value));
   }
   if (load.getSpace() == kern::Space::Param) {
     LaneForm base = get(index.getId(load.getBase()));

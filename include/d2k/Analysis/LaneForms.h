@@ -174,6 +174,9 @@ public:
   /// Where the form's address comes from: its only Base symbol of factor 1;
   /// kNone when there is none or several.
   SymbolId getBase(const LaneForm &form) const;
+  /// The symbol of \p root, an allocation or a pointer of the kernel, as the
+  /// base of an address; \p value is one that holds it, kNone when none does.
+  SymbolId getBaseOf(RootId root, ValueId value = kNone);
   /// Smallest and largest value that any thread has.
   Range getRange(const LaneForm &form) const;
   /// Whether lanes of a warp agree.

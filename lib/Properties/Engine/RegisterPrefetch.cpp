@@ -170,6 +170,8 @@ private:
       early[round].assign(points.size(), false);
       late[round].assign(points.size(), false);
     }
+    // A register that a guard may keep is used no later than where it is used.
+    unsigned lastUse = 0;
     llvm::DenseSet<std::pair<BlockId, unsigned>> seen;
     std::vector<Item> stack{{index.getBlockOf(load), load + 1, 0, false}};
     while (!stack.empty()) {
@@ -180,6 +182,7 @@ private:
           continue;
         if (!item.used && isUse(op, item.round)) {
           item.used = true;
+          lastUse = std::max(lastUse, item.round);
           if (!llvm::is_contained(result.uses, op))
             result.uses.push_back(op);
         }
@@ -202,7 +205,7 @@ private:
     // Without a use in the loop nothing is prefetched for it.
     if (result.uses.empty())
       return;
-    for (unsigned round = 0; round <= rounds; ++round)
+    for (unsigned round = 0; round <= lastUse; ++round)
       for (size_t i = 0; i < points.size(); ++i)
         result.outstanding[i] += early[round][i] && !late[round][i];
   }

@@ -5,7 +5,9 @@
 // REQUIRES: nvcc, nvdisasm
 // RUN: d2k-analyze --arch sm_90a --tiers ptx --explain async_pipeline %s | FileCheck %s
 // RUN: d2k-analyze --arch sm_90a --tiers sass --explain async_pipeline %s | FileCheck %s --check-prefix=SASS
+// RUN: d2k-analyze --arch sm_90a --tiers ptx --kernel hRoles --explain warp_specialization %s | FileCheck %s --check-prefix=ROLES
 
+#include <cooperative_groups.h>
 #include <cuda/pipeline>
 #include <cuda_pipeline.h>
 
@@ -167,6 +169,59 @@ __global__ void gAtOnce(const float *x, float *y, int n) {
     __pipeline_wait_prior(0);
     __syncthreads();
     sum = dot(slots[i % 2], sum);
+    __syncthreads();
+  }
+  y[threadIdx.x] = sum;
+}
+
+// cuda::pipeline of a block with roles: warps 0 to 3 copy, the others compute.
+// The library numbers threads by all three dimensions; the block has one.
+// ROLES: holds: warp_specialization (roles compute+copy)
+// CHECK: hRoles(
+// CHECK-NEXT: holds: async_pipeline (depth 2, in_flight 1, mechanism cp_async), main region, loop L{{[0-9]+}}, read at ptx
+__global__ void __launch_bounds__(2 * kTile)
+    hRoles(const float *x, float *y, int n) {
+  __shared__ float slots[2][kTile];
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+  auto block = cooperative_groups::this_thread_block();
+  bool copies = threadIdx.x < kTile;
+  auto pipe = cuda::make_pipeline(block, &state,
+                                  copies ? cuda::pipeline_role::producer
+                                         : cuda::pipeline_role::consumer);
+  if (copies) {
+    for (int i = 0; i < n; ++i) {
+      pipe.producer_acquire();
+      cuda::memcpy_async(&slots[i % 2][threadIdx.x],
+                         x + i * kTile + threadIdx.x,
+                         cuda::aligned_size_t<4>(4), pipe);
+      pipe.producer_commit();
+    }
+    return;
+  }
+  float sum = 0;
+  for (int i = 0; i < n; ++i) {
+    pipe.consumer_wait();
+    sum = dot(slots[i % 2], sum);
+    pipe.consumer_release();
+  }
+  y[threadIdx.x] = sum;
+}
+
+// A register that is loaded only where there is a next tile, and kept where
+// there is none: one set all the same.
+// CHECK: iGuardedRegister(
+// CHECK-NEXT: holds: async_pipeline (depth 2, in_flight 1, mechanism register_prefetch), main region, loop L0, read at ptx
+__global__ void iGuardedRegister(const float *__restrict__ x, float *y, int n) {
+  __shared__ float slots[2][kTile];
+  float sum = 0, next = 0;
+  slots[0][threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  for (int i = 1; i <= n; ++i) {
+    if (i < n)
+      next = x[i * kTile + threadIdx.x];
+    sum = dot(slots[(i - 1) & 1], sum);
+    if (i < n)
+      slots[i & 1][threadIdx.x] = next;
     __syncthreads();
   }
   y[threadIdx.x] = sum;
