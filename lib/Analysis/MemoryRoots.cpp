@@ -27,6 +27,10 @@ constexpr int64_t kMaxOffset = int64_t(1) << 40;
 /// Address field of a matrix descriptor: bits 0 to 13 hold address >> 4
 /// (PTX ISA, "Matrix descriptor format").
 constexpr uint64_t kDescriptorAddressMask = 0x3fff;
+/// The address of any byte in shared memory fits in so many bits.
+constexpr unsigned kSharedAddressBits = 18;
+/// Columns of tensor memory (PTX ISA, "Tensor Memory").
+constexpr uint64_t kTensorColumns = 512;
 /// A mask up to this extracts an alignment remainder and no address.
 constexpr uint64_t kLargestRemainderMask = 0xfff;
 } // namespace
@@ -265,7 +269,8 @@ MemoryRoots::State MemoryRoots::transferArith(OpId id) const {
     bool toTop = trailing + unsigned(llvm::popcount(filled)) >= width;
     if (!toTop &&
         !(onlyShared(result.set) &&
-          trailing + unsigned(llvm::popcount(filled)) + result.shift >= 18)) {
+          trailing + unsigned(llvm::popcount(filled)) + result.shift >=
+              kSharedAddressBits)) {
       result.bounded = false;
       return result;
     }
@@ -437,10 +442,16 @@ void MemoryRoots::visit(OpId id) {
       })
       .Case([&](kern::ArithOp) { update(first, transferArith(id)); })
       .Case([&](kern::ConvertOp convert) {
-        if (!in.empty() && !kern::isFloat(convert.getFrom()) &&
-            !kern::isFloat(convert.getTo()) &&
-            kern::getBits(convert.getTo()) >= 32)
-          update(first, states[in[0]]);
+        if (in.empty() || kern::isFloat(convert.getFrom()) ||
+            kern::isFloat(convert.getTo()))
+          return;
+        // The address field of a descriptor fits into 16 bits.
+        const State &from = states[in[0]];
+        bool fits =
+            from.set != 0 && onlyShared(from.set) &&
+            kern::getBits(convert.getTo()) + from.shift >= kSharedAddressBits;
+        if (kern::getBits(convert.getTo()) >= 32 || fits)
+          update(first, from);
       })
       .Case<kern::SpaceCastOp, kern::MapSharedOp>(
           [&](Operation *) { update(first, states[in[0]]); })
@@ -604,6 +615,27 @@ static bool isCompatible(const Root &root, Space space,
   return false;
 }
 
+RootId MemoryRoots::findOnlyTensorMemory() const {
+  RootId only = kNone;
+  for (RootId root = 0; root < roots.size(); ++root)
+    if (roots[root].kind == Root::Kind::TensorMemory) {
+      if (only != kNone)
+        return kNone;
+      only = root;
+    }
+  if (only == kNone)
+    return kNone;
+  // Numbers and offsets from the allocation agree when it is all there is.
+  auto alloc = dyn_cast<kern::TmemAllocOp>(index.getOp(roots[only].number));
+  if (alloc && constants.get(index.getId(alloc.getColumns())) == kTensorColumns)
+    return only;
+  for (const AccessInfo &info : accesses)
+    if (info.space == Space::TensorMemory && info.access.address &&
+        !getRoots(index.getId(info.access.address)).empty())
+      return kNone;
+  return only;
+}
+
 void MemoryRoots::collectAccesses() {
   // In machine code a number is an address in shared memory.
   RootId window = 0;
@@ -656,11 +688,22 @@ void MemoryRoots::collectAccesses() {
   }
   firstAccess.push_back(accesses.size());
 
+  // Tensor memory is addressed by number, too: a block that allocates it once
+  // can only mean that allocation.
+  RootId tensor = findOnlyTensorMemory();
   for (AccessInfo &info : accesses) {
     if (!info.access.address)
       continue;
     ValueId address = index.getId(info.access.address);
     State state = states[address];
+    if (tensor != kNone && info.space == Space::TensorMemory &&
+        sets[state.set].empty()) {
+      Range range = constants.getRange(address);
+      state.set = internSet(tensor);
+      state.bounded = !range.full && range.low >= 0 && range.high <= kMaxOffset;
+      state.low = range.low;
+      state.high = range.high;
+    }
     bool isShared =
         info.space == Space::Shared || info.space == Space::SharedCluster;
     if (window != 0 && isShared &&

@@ -88,8 +88,12 @@ static TensorMemoryUse findUse(Detector &detector) {
       use.loads.push_back(id);
     } else if (auto dealloc = llvm::dyn_cast<kern::TmemDeallocOp>(op)) {
       use.releases.push_back(id);
-      llvm::append_range(use.released, detector.getMemory().getRoots(
-                                           index.getId(dealloc.getAddress())));
+      llvm::ArrayRef<RootId> roots =
+          detector.getMemory().getRoots(index.getId(dealloc.getAddress()));
+      llvm::append_range(use.released, roots);
+      // An address without an origin is that of the only allocation, or else
+      // the accumulator's is not found either.
+      use.releasesAny |= roots.empty();
     } else if (auto state = llvm::dyn_cast<kern::TmemStateOp>(op);
                state && state.getAction() == "release") {
       // The mask is computed from the address.
@@ -146,14 +150,14 @@ static void detect(Detector &detector) {
   });
   if (!products.empty())
     stages = getStages(detector, products);
-  detector.forEach<kern::TmemMmaOp>([&](OpId id, kern::TmemMmaOp op) {
+  detector.forEach<kern::TmemMmaOp>([&](OpId id, kern::TmemMmaOp) {
     if (!use)
       use = findUse(detector);
     const Provenance &provenance = detector.getProvenance();
     llvm::ArrayRef<RootId> roots;
-    if (!op.getAcc().empty())
-      roots = detector.getMemory().getRoots(
-          detector.getIndex().getId(op.getAcc()[0]));
+    for (const AccessInfo &access : detector.getMemory().getAccessesOf(id))
+      if (access.access.write && access.space == kern::Space::TensorMemory)
+        roots = access.roots;
     Judgement judgement =
         detector.judgeRuns(id)
             .then([&] {

@@ -66,6 +66,37 @@ kern.func entry visible @descriptor(%x: i64 {kern.name = "x", kern.size = 8 : i6
 
 // -----
 
+kern.object external shared @dynamic align 1024
+
+// The field is made in 16 bits, as in a C bit-field, and packed with zeros: an
+// address shifted right by 4 fits. One that is not shifted does not.
+kern.func entry visible @bit_field(%x: i64 {kern.name = "x", kern.size = 8 : i64}) {
+  %c8192 = kern.constant 8192 : i32
+  %c4 = kern.constant 4 : i32
+  %field = kern.constant 16383 : i16
+  %none = kern.constant 0 : i16
+  %c0 = kern.constant 0 : i32
+  %high = kern.constant 1073741888 : i32
+  %s = kern.address_of @dynamic : i32
+  %a = kern.arith "add.u32" add u32 (%s, %c8192) : (i32, i32) -> i32
+  // expected-remark @+1 {{write shared of 'dynamic' bytes [8192, 8196) object 0}}
+  kern.store "st.shared.b32" shared b32 [%a : i32], %c0 : i32
+  %unit = kern.arith "shr.u32" shr u32 (%a, %c4) : (i32, i32) -> i32
+  %short = kern.convert "cvt.u16.u32" u32 to u16 (%unit) : (i32) -> i16
+  %kept = kern.arith "and.b16" and b16 (%short, %field) : (i16, i16) -> i16
+  %low = kern.pack "mov.b32" (%kept, %none) : (i16, i16) -> i32
+  %desc = kern.pack "mov.b64" (%low, %high) : (i32, i32) -> i64
+  // expected-remark @+1 {{read shared of 'dynamic' object 0}}
+  %d = kern.async_mma "wgmma.mma_async" 64 x 8 x 16 (bf16 descriptor %desc) (bf16 %desc) (f32 %c0) : (i64), (i64), (i32) -> i32
+  %cut = kern.convert "cvt.u16.u32" u32 to u16 (%a) : (i32) -> i16
+  %other = kern.pack "mov.b32" (%cut, %none) : (i16, i16) -> i32
+  // expected-remark @+1 {{write shared of unknown}}
+  kern.store "st.shared.b32" shared b32 [%other : i32], %c0 : i32
+  kern.exit
+}
+
+// -----
+
 kern.object internal shared @slot size 4 align 4 of b32
 
 // The address of tensor memory comes from where the allocation wrote it.

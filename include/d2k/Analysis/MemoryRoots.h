@@ -16,6 +16,8 @@
 //   add (%s, %t)                                  root @smem, [0, 496]
 //   %d = shr (%s, 4); or (%d, 1 << 62)            root @smem, [0, 0], a
 //                                                 descriptor (shift 4)
+//   kern.tmem_mma acc (%n), %n without a root     root "tensor memory", if the
+//                                                 kernel allocates it once
 //   %p = kern.load param u64 [%x]                 root "pointer in parameter x"
 //   add (%p, mul (%row, %k))                      the same, offset not known
 //
@@ -169,6 +171,9 @@ private:
   void addContent(RootId root, uint32_t set);
   bool onlyShared(uint32_t set) const;
   void solve();
+  /// The allocation of tensor memory that an address without a root must be in;
+  /// kNone when there are several, or none.
+  RootId findOnlyTensorMemory() const;
   void collectAccesses();
   void buildObjects();
 

@@ -392,8 +392,8 @@ def Kern_TmemStateOp : Kern_Inst<"tmem_state",
   let summary = "change of the mask of allocated tensor memory, as machine code makes it";
   let description = [{
     `action` is `"reserve"` (find as many free units of 32 columns as the input
-    has ones and take them; results: the number of the first unit, and whether
-    there were enough), `"release"` or `"set"` (the input is a mask of units).
+    says and take them; results: where the first one begins, and whether there
+    were enough), `"release"` or `"set"` (the input is a mask of units).
   }];
 }
 
