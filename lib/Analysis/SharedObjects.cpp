@@ -5,6 +5,8 @@
 
 #include "d2k/Analysis/SharedObjects.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <map>
 
 using namespace mlir;
@@ -98,10 +100,15 @@ LaneForm SharedObjects::getAddress(uint32_t access) {
 std::optional<SharedObjects::Entry> SharedObjects::makeEntry(
     const LaneForm &form, uint32_t access,
     std::vector<std::pair<SymbolId, int64_t>> &arena) const {
+  const AccessInfo &info = memory.getAccesses()[access];
   SymbolId base = forms.getBase(form);
+  // A number in tensor memory counts from the only allocation.
+  if (base == kNone && info.space == Space::TensorMemory &&
+      info.roots.size() == 1 &&
+      memory.getRoots(index.getId(info.access.address)).empty())
+    base = forms.getBaseOf(info.roots[0]);
   if (!form.known || base == kNone)
     return std::nullopt;
-  const AccessInfo &info = memory.getAccesses()[access];
   Entry entry;
   entry.access = access;
   entry.base = base;
@@ -228,6 +235,30 @@ void SharedObjects::divide(std::vector<Entry> &entries) {
     rings[kept++] = ring;
   }
   rings.resize(kept);
+  // An unrolled loop steps through every other slot of a ring at each place.
+  auto fits = [&](const Ring &wide, int64_t stride) {
+    return llvm::none_of(entries, [&](const Entry &e) {
+      return e.ring != kNone && e.factor == wide.stride && e.low >= wide.low &&
+             e.low < wide.high && e.high - e.low > stride;
+    });
+  };
+  for (size_t i = 0; i + 1 < rings.size(); ++i)
+    for (size_t j = rings.size() - 1; j > i; --j) {
+      Ring &wide = rings[i], &narrow = rings[j];
+      if (wide.stride % narrow.stride != 0 || wide.low >= narrow.high ||
+          narrow.low >= wide.high ||
+          (wide.low - narrow.low) % narrow.stride != 0 ||
+          !fits(wide, narrow.stride))
+        continue;
+      narrow.low = std::min(narrow.low, wide.low);
+      narrow.high = std::max(narrow.high, wide.high);
+      narrow.slots = std::max<int64_t>(
+          narrow.slots,
+          llvm::divideCeil(narrow.high - narrow.low, narrow.stride));
+      rings.erase(rings.begin() + i);
+      --i;
+      break;
+    }
   // Each entry with the stride it belongs to, 0 for none.
   struct Part {
     Entry *entry;
@@ -240,7 +271,7 @@ void SharedObjects::divide(std::vector<Entry> &entries) {
     Part part{&e, 0, e.low, e.high};
     for (const auto &[i, ring] : llvm::enumerate(rings)) {
       if (e.low < ring.low || e.low >= ring.high ||
-          (e.ring != kNone && e.factor != ring.stride))
+          (e.ring != kNone && e.factor % ring.stride != 0))
         continue;
       int64_t slot = (e.low - ring.low) / ring.stride;
       int64_t low = e.low - slot * ring.stride;
@@ -304,6 +335,8 @@ void SharedObjects::divide(std::vector<Entry> &entries) {
       place.high = p.low - object.low + (p.entry->high - p.entry->low);
       place.slot = p.slot;
       place.ring = p.entry->ring;
+      place.step =
+          stride != 0 && place.ring != kNone ? p.entry->factor / stride : 1;
     }
   }
 }

@@ -335,6 +335,8 @@ struct TestSharedObjects : KernelTestPass<TestSharedObjects> {
         remark << " slot " << place.slot;
         if (place.ring != kNone)
           remark << " + ring" << place.ring;
+        if (place.step != 1)
+          remark << " times " << place.step;
       }
     }
     for (uint32_t access : shared.getUnplaced())

@@ -64,9 +64,10 @@ struct SharedPlace {
   int64_t low = 0, high = 0;
   bool bounded = false;
   /// The slot is `slot` plus, when it is a symbol of LaneForms, the value of
-  /// `ring`.
+  /// `ring` times `step`.
   int64_t slot = 0;
   SymbolId ring = kNone;
+  int64_t step = 1;
 };
 
 class SharedObjects {
