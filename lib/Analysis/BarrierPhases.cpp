@@ -116,6 +116,62 @@ bool BarrierPhases::findBarriers(const CopySite &site, PhasePairing &result) {
   return result.reason.empty();
 }
 
+void BarrierPhases::findRelays(const CopySite &site, uint32_t loop,
+                               PhasePairing &result) {
+  const LoopNest &loops = rings.getLoops();
+  auto isCopys = [&](const IterationValue &barrier) {
+    return std::binary_search(result.barriers.begin(), result.barriers.end(),
+                              barrier);
+  };
+  // What the loop with the copies waits for gives slots back.
+  std::set<IterationValue> given;
+  for (OpId op : rings.getOrder(site.loop))
+    if (isWait(op))
+      for (unsigned i = 0; i < rings.getIterations(site.loop); ++i)
+        given.insert(*getBarrier(op, site.loop, i));
+  for (uint32_t role = 0; role < loops.getLoops().size(); ++role) {
+    if (loops.getLoop(role).spin || loops.encloses(role, loop) ||
+        loops.encloses(loop, role) ||
+        (site.loop != kNone &&
+         (loops.encloses(role, site.loop) || loops.encloses(site.loop, role))))
+      continue;
+    std::vector<OpId> order;
+    bool waits = false;
+    for (OpId op : rings.getOrder(role)) {
+      bool isArrival =
+          isa<kern::MBarrierArriveOp, kern::AsyncArriveOp>(index.getOp(op));
+      if (!isWait(op) && !isArrival)
+        continue;
+      waits |= isWait(op);
+      order.push_back(op);
+    }
+    if (!waits)
+      continue;
+    std::optional<IterationValue> last;
+    for (unsigned i = 0; i < rings.getIterations(role); ++i)
+      for (OpId op : order) {
+        IterationValue barrier = *getBarrier(op, role, i);
+        if (values.isUnknown(barrier))
+          continue;
+        if (isWait(op))
+          last = isCopys(barrier) ? std::optional(barrier) : std::nullopt;
+        else if (last && !isCopys(barrier) && !given.count(barrier))
+          result.relays[barrier] = *last;
+      }
+  }
+}
+
+std::optional<IterationValue>
+BarrierPhases::resolve(const PhasePairing &result,
+                       IterationValue barrier) const {
+  if (auto relay = result.relays.find(barrier); relay != result.relays.end())
+    return relay->second;
+  if (std::binary_search(result.barriers.begin(), result.barriers.end(),
+                         barrier))
+    return barrier;
+  return std::nullopt;
+}
+
 bool BarrierPhases::findWaits(uint32_t loop, PhasePairing &result) {
   unsigned iterations = rings.getIterations(loop);
   llvm::SmallVector<OpId, 4> others, unknown;
@@ -130,8 +186,7 @@ bool BarrierPhases::findWaits(uint32_t loop, PhasePairing &result) {
   for (unsigned iteration = 0; iteration < iterations; ++iteration)
     for (OpId op : waits) {
       IterationValue barrier = *getBarrier(op, loop, iteration);
-      if (!std::binary_search(result.barriers.begin(), result.barriers.end(),
-                              barrier)) {
+      if (!resolve(result, barrier)) {
         if (values.isUnknown(barrier) && !llvm::is_contained(unknown, op))
           unknown.push_back(op);
         continue;
@@ -188,7 +243,19 @@ bool BarrierPhases::findWaits(uint32_t loop, PhasePairing &result) {
 PhasePairing BarrierPhases::getPairing(const CopySite &site, uint32_t loop,
                                        llvm::ArrayRef<OpId> points) {
   PhasePairing result;
-  if (!findBarriers(site, result) || !findWaits(loop, result))
+  if (!findBarriers(site, result))
+    return result;
+  bool found = findWaits(loop, result);
+  if (!found && result.kind == PhasePairing::Kind::NoWait &&
+      site.loop != loop && loop != kNone) {
+    findRelays(site, loop, result);
+    if (!result.relays.empty()) {
+      result.kind = PhasePairing::Kind::Unknown;
+      result.waits.clear();
+      found = findWaits(loop, result);
+    }
+  }
+  if (!found)
     return result;
   if (site.loop == loop)
     countInOneLoop(site, points, result);
@@ -281,10 +348,9 @@ void BarrierPhases::countInTwoLoops(const CopySite &site, uint32_t loop,
   for (unsigned iteration = 0; iteration < iterations; ++iteration)
     for (OpId op : consumer) {
       if (llvm::is_contained(result.waits, op)) {
-        IterationValue barrier = *getBarrier(op, loop, iteration);
-        if (std::binary_search(result.barriers.begin(), result.barriers.end(),
-                               barrier))
-          held.insert(barrier);
+        if (std::optional<IterationValue> barrier =
+                resolve(result, *getBarrier(op, loop, iteration)))
+          held.insert(*barrier);
       } else if (isa<kern::MBarrierArriveOp, kern::TmemCommitOp>(
                      index.getOp(op))) {
         auto it = slotOf.find(*getBarrier(op, loop, iteration));

@@ -21,6 +21,10 @@ constexpr unsigned kMaxDepth = 800;
 constexpr int64_t kMaxTrip = 64;
 /// Longer sums are atoms.
 constexpr size_t kMaxAtoms = 16;
+/// Operations that the wrap of a ring index is looked for in.
+constexpr size_t kMaxRingSteps = 64;
+/// An unrolled loop steps a ring index by so much at most.
+constexpr int64_t kMaxRingStep = 16;
 /// A mask with these bits set keeps every address in shared memory.
 constexpr uint64_t kSharedAddress = 0x3ffff;
 /// First words of the keys of atoms.
@@ -345,7 +349,121 @@ IterationValue IterationValues::computeHeader(ValueId value, Place place) {
       return makeOpaque(value, place, /*fresh=*/false);
     start = from;
   }
-  return start.value_or(makeOpaque(value, place, /*fresh=*/false));
+  if (!start)
+    return makeOpaque(value, place, /*fresh=*/false);
+  if (!start->isConstant() && !hasSymbol(*start)) {
+    switch (getWrap(value, place.loop)) {
+    case Wrap::Wraps:
+      return makeConstant(0);
+    case Wrap::Counts:
+      starts.insert(start->sum);
+      break;
+    case Wrap::None:
+      break;
+    }
+  }
+  return *start;
+}
+
+bool IterationValues::hasSymbol(IterationValue value) const {
+  return llvm::any_of(sums[value.sum], [&](const auto &term) {
+    return atoms[term.first].symbol;
+  });
+}
+
+IterationValues::Wrap IterationValues::getWrap(ValueId value,
+                                               uint32_t loop) const {
+  // Back from the ends of the loop, through what keeps a number a ring index.
+  Wrap wrap = Wrap::None;
+  llvm::SmallVector<ValueId, 8> pending, seen{value};
+  auto visit = [&](ValueId from) {
+    if (from != kNone && !constants.get(from) &&
+        !llvm::is_contained(seen, from)) {
+      seen.push_back(from);
+      pending.push_back(from);
+    }
+    return from != kNone;
+  };
+  auto visitWays = [&](ValueId arg) {
+    for (const KernelIndex::Incoming &way : index.getIncoming(arg))
+      if (constants.isExecutableEdge(way.edge) &&
+          loops.contains(loop, way.from) && !visit(way.value))
+        return false;
+    return true;
+  };
+  if (!visitWays(value))
+    return Wrap::None;
+  while (!pending.empty()) {
+    ValueId at = pending.pop_back_val();
+    if (seen.size() > kMaxRingSteps ||
+        !loops.contains(loop, index.getDefBlock(at)))
+      return Wrap::None;
+    OpId def = index.getDef(at);
+    if (def == kNone) {
+      // A second number that the loop carries is another ring.
+      if (index.getDefBlock(at) == loops.getLoop(loop).header || !visitWays(at))
+        return Wrap::None;
+      continue;
+    }
+    llvm::ArrayRef<ValueId> in = index.getOperands(def);
+    Operation *op = index.getOp(def);
+    if (index.getGuard(def) != kNone) {
+      auto inst = cast<kern::InstOpInterface>(op);
+      visit(index.getId(inst.getOldValues()[at - index.getFirstResult(def)]));
+      in = in.drop_back(1 + inst.getOldValues().size());
+      wrap = Wrap::Wraps;
+    }
+    if (isa<kern::SelectOp>(op)) {
+      wrap = Wrap::Wraps;
+      visit(in[1]);
+      visit(in[2]);
+      continue;
+    }
+    if (isa<kern::ConvertOp>(op)) {
+      visit(in[0]);
+      continue;
+    }
+    auto arith = dyn_cast<kern::ArithOp>(op);
+    if (!arith || kern::isFloat(arith.getType()))
+      return Wrap::None;
+    std::optional<int64_t> by =
+        in.size() == 2 ? constants.getSigned(in[1]) : std::nullopt;
+    ValueId from = in[0];
+    if (in.size() == 2 && !by) {
+      by = constants.getSigned(in[0]);
+      from = in[1];
+    }
+    switch (arith.getKind()) {
+    case ArithKind::Not:
+      wrap = Wrap::Wraps;
+      break;
+    case ArithKind::Add:
+    case ArithKind::Sub:
+      if (!by || std::abs(*by) > kMaxRingStep)
+        return Wrap::None;
+      if (wrap == Wrap::None)
+        wrap = Wrap::Counts;
+      break;
+    case ArithKind::And:
+    case ArithKind::Xor:
+    case ArithKind::Rem:
+      if (!by)
+        return Wrap::None;
+      wrap = Wrap::Wraps;
+      break;
+    default:
+      return Wrap::None;
+    }
+    visit(from);
+  }
+  return wrap;
+}
+
+IterationValue IterationValues::dropStart(IterationValue value,
+                                          Place place) const {
+  if (place.loop != kNone && starts.count(value.sum))
+    value.sum = 0;
+  return value;
 }
 
 IterationValue IterationValues::computeInnerHeader(ValueId value,
@@ -491,9 +609,8 @@ static BitMap mapBits(uint8_t table, unsigned which,
   return map;
 }
 
-std::optional<IterationValue>
-IterationValues::computeBits(OpId op, llvm::ArrayRef<IterationValue> in,
-                             unsigned width) {
+std::optional<IterationValue> IterationValues::computeBits(
+    OpId op, Place place, llvm::ArrayRef<IterationValue> in, unsigned width) {
   auto arith = cast<kern::ArithOp>(index.getOp(op));
   std::optional<uint64_t> lut;
   if (arith.getKind() == ArithKind::Lop3 && in.size() >= 4 &&
@@ -578,9 +695,10 @@ IterationValues::computeBits(OpId op, llvm::ArrayRef<IterationValue> in,
   uint64_t rest = map.kept | ((uint64_t(1) << cleared) - 1);
   if (map.kept != 0 && cleared > 0 && cleared < 18 &&
       (rest == all || (rest & address) == address))
-    return plus(align(x, cleared, width));
+    return plus(align(dropStart(x, place), cleared, width));
   // x % 2^n: whole multiples do not matter.
   if (map.set == 0 && llvm::isMask_64(map.kept)) {
+    x = dropStart(x, place);
     int64_t unit = int64_t(map.kept) + 1;
     return add(x, divide(x, unit), -unit, width);
   }
@@ -718,11 +836,19 @@ IterationValues::computeArith(OpId op, unsigned result, Place place,
       return add({}, in[0], in[1].constant, width);
     return std::nullopt;
   };
+  // Whether operand `i` is a number that is known for this iteration only: in
+  // x - n * (x / n), whole periods of a counter.
+  auto isPeriods = [&](unsigned i) {
+    return in[i].isConstant() && !constants.get(index.getOperands(op)[i]);
+  };
   switch (arith.getKind()) {
   case ArithKind::Add:
     return in.size() == 2 ? add(in[0], in[1], 1, width) : function();
   case ArithKind::Sub:
-    return in.size() == 2 ? add(in[0], in[1], -1, width) : function();
+    if (in.size() != 2)
+      return function();
+    return add(isPeriods(1) ? dropStart(in[0], place) : in[0], in[1], -1,
+               width);
   case ArithKind::Shl:
     if (in[1].isConstant() && in[1].constant >= 0 && in[1].constant < width)
       return add({}, in[0], int64_t(uint64_t(1) << in[1].constant), width);
@@ -735,7 +861,11 @@ IterationValues::computeArith(OpId op, unsigned result, Place place,
   case ArithKind::MadWide:
   case ArithKind::Mad24:
     if (std::optional<IterationValue> sum = product())
-      return add(*sum, in[2], 1, width);
+      return add(*sum,
+                 sum->isConstant() && (isPeriods(0) || isPeriods(1))
+                     ? dropStart(in[2], place)
+                     : in[2],
+                 1, width);
     return function();
   case ArithKind::Shr: {
     if (!in[1].isConstant() || in[1].constant <= 0 || in[1].constant >= 63)
@@ -756,22 +886,25 @@ IterationValues::computeArith(OpId op, unsigned result, Place place,
           continue;
         if (std::optional<int64_t> divisor =
                 getDivisor(*bits, uint64_t(in[1].constant) + extra))
-          return divide(
-              get(index.getOperands(def)[1 - i], place.loop, place.iteration),
-              *divisor);
+          return divide(dropStart(get(index.getOperands(def)[1 - i], place.loop,
+                                      place.iteration),
+                                  place),
+                        *divisor);
       }
-    return divide(in[0], int64_t(1) << in[1].constant);
+    return divide(dropStart(in[0], place), int64_t(1) << in[1].constant);
   }
   case ArithKind::Div:
     if (in[1].isConstant() && in[1].constant > 0)
-      return divide(in[0], in[1].constant);
+      return divide(dropStart(in[0], place), in[1].constant);
     return function();
   case ArithKind::Rem:
-    if (in[1].isConstant() && in[1].constant > 0)
-      return add(in[0], divide(in[0], in[1].constant), -in[1].constant, width);
+    if (in[1].isConstant() && in[1].constant > 0) {
+      IterationValue x = dropStart(in[0], place);
+      return add(x, divide(x, in[1].constant), -in[1].constant, width);
+    }
     return function();
   default:
-    if (std::optional<IterationValue> bits = computeBits(op, in, width))
+    if (std::optional<IterationValue> bits = computeBits(op, place, in, width))
       return *bits;
     return function();
   }

@@ -11,6 +11,7 @@
 #include "llvm/ADT/DenseSet.h"
 
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace d2k;
@@ -413,21 +414,29 @@ struct BarrierUse {
 };
 } // namespace
 
-/// All values of a number that is constant or picked by a ring index.
-static llvm::SmallVector<int64_t, 2> getNumbers(LaneForms &forms,
-                                                ValueId value) {
+/// All values of a number that is constant, by warp, or picked by a ring index;
+/// of those that the threads of `warps` have.
+static llvm::SmallVector<int64_t, 2> getNumbers(LaneForms &forms, ValueId value,
+                                                WarpSet warps) {
   LaneForm form = forms.get(value);
   llvm::SmallVector<int64_t, 2> numbers;
-  if (!form.known || !form.rest.isSame() || form.terms.size() > 1)
+  if (!form.known || form.terms.size() > 1)
     return numbers;
-  if (form.terms.empty())
-    return {form.rest.getSame()};
-  const auto &[symbol, factor] = form.terms.front();
-  if (!factor.isSame())
-    return numbers;
-  for (int64_t v : forms.getSymbol(symbol).values)
-    numbers.push_back(form.rest.getSame() + v * factor.getSame());
-  llvm::sort(numbers);
+  llvm::SmallVector<int64_t, 4> steps{0};
+  if (!form.terms.empty()) {
+    const auto &[symbol, factor] = form.terms.front();
+    if (!factor.isSame())
+      return numbers;
+    steps.clear();
+    for (int64_t v : forms.getSymbol(symbol).values)
+      steps.push_back(v * factor.getSame());
+  }
+  std::set<int64_t> all;
+  for (unsigned t = 0; t < forms.getNumThreads(); ++t)
+    if (warps >> (t / 32) & 1)
+      for (int64_t step : steps)
+        all.insert(form.rest[t] + step);
+  numbers.assign(all.begin(), all.end());
   return numbers;
 }
 
@@ -458,7 +467,7 @@ void WarpRoles::findHandOvers() {
     if (auto barrier = dyn_cast<kern::BarrierOp>(operation)) {
       use.isNamed = true;
       use.isWhole = !barrier.getThreads();
-      use.numbers = getNumbers(forms, index.getId(barrier.getId()));
+      use.numbers = getNumbers(forms, index.getId(barrier.getId()), use.warps);
       use.arrives = barrier.getAction() != kern::BarrierAction::Wait;
       use.waits = barrier.getAction() != kern::BarrierAction::Arrive;
       uses.push_back(use);
@@ -474,6 +483,10 @@ void WarpRoles::findHandOvers() {
       addMbarrier(use);
     }
   }
+  std::map<RootId, unsigned> barriersIn;
+  for (const SharedObject &object : objects.getObjects())
+    if (object.barrier)
+      ++barriersIn[object.root];
   auto connect = [&](const BarrierUse &a, const BarrierUse &b, uint32_t from,
                      uint32_t to) {
     if (!a.arrives || !b.waits || a.isNamed != b.isNamed)
@@ -497,7 +510,9 @@ void WarpRoles::findHandOvers() {
     } else if (a.root != kNone && b.root != kNone && a.root != b.root) {
       return;
     } else {
-      over.possible = true;
+      // An array that is one ring: whichever word it is, it is of this ring.
+      over.possible =
+          a.root == kNone || a.root != b.root || barriersIn[a.root] != 1;
     }
     for (HandOver &known : handOvers)
       if (known.from == from && known.to == to) {

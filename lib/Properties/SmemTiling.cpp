@@ -6,6 +6,8 @@
 #include "Engine/AsyncAnalyses.h"
 #include "Engine/StagedTiles.h"
 
+#include "d2k/Analysis/RingSlots.h"
+
 #include "llvm/Support/FormatVariadic.h"
 
 #include <set>
@@ -13,6 +15,38 @@
 using namespace d2k;
 using namespace d2k::analysis;
 using namespace d2k::properties;
+
+/// Says of copies to shared memory which reads may see them, where the place of
+/// the reads is not known.
+static void addUnplacedReads(Detector &detector,
+                             llvm::ArrayRef<StagedTile> tiles) {
+  const MemoryRoots &memory = detector.getMemory();
+  const SharedObjects &objects = detector.getKernel().getSharedObjects();
+  llvm::ArrayRef<AccessInfo> accesses = memory.getAccesses();
+  for (uint32_t i = 0; i < accesses.size(); ++i) {
+    if (!accesses[i].access.write || accesses[i].access.barrier ||
+        !getCopyToShared(detector.getIndex().getOp(accesses[i].op)) ||
+        llvm::any_of(tiles, [&](const StagedTile &tile) {
+          return tile.object == objects.getPlace(i).object;
+        }))
+      continue;
+    llvm::SmallVector<OpId, 4> readers;
+    for (uint32_t r : objects.getUnplaced())
+      if (accesses[r].access.read && !accesses[r].access.barrier &&
+          llvm::any_of(memory.getObjectsOf(r), [&](ObjectId object) {
+            return llvm::is_contained(memory.getObjectsOf(i), object);
+          }))
+        readers.push_back(accesses[r].op);
+    if (!readers.empty())
+      detector.add(Judgement::undecided(
+                       "stages data; whether " + detector.describe(readers) +
+                           " reads it is not known",
+                       "addresses computed from the thread's number and a ring "
+                       "index that starts at a constant",
+                       readers),
+                   accesses[i].op);
+  }
+}
 
 /// Uses of a staged byte from which on staging saves global reads.
 static constexpr double kLeastReuse = 2;
@@ -108,6 +142,7 @@ static void detect(Detector &detector) {
   if (proved.empty()) {
     for (auto [tile, judgement] : llvm::zip(tiles, judgements))
       detector.add(judgement, accesses[tile.writers.front()].op);
+    addUnplacedReads(detector, tiles);
     // Copies to places that cannot be followed may be a tile all the same.
     if (tiles.empty())
       for (uint32_t i : detector.getKernel().getSharedObjects().getUnplaced()) {

@@ -25,6 +25,9 @@
 // comes to a barrier returns at once from the second time on. That is no
 // hand-over.
 //
+// A third role may stand between them, such as one that lays out scales: it
+// waits for the copies, and arrives at a barrier that the products wait for.
+//
 // Not detected: hand-over through barriers of the block (`bar.sync`) between
 // two roles.
 //
@@ -35,6 +38,8 @@
 #define D2K_ANALYSIS_BARRIERPHASES_H
 
 #include "d2k/Analysis/RingSlots.h"
+
+#include <map>
 
 namespace d2k::analysis {
 
@@ -56,6 +61,9 @@ struct PhasePairing {
   llvm::SmallVector<OpId, 4> waits;
   /// The barrier words, ascending: sites with the same ones are one ring.
   std::vector<IterationValue> barriers;
+  /// Barriers at which a third role arrives when it has waited for the copies,
+  /// with the word that it waited for.
+  std::map<IterationValue, IterationValue> relays;
   /// By point: slots whose copies can be outstanding there.
   std::vector<unsigned> inFlight;
 };
@@ -84,6 +92,13 @@ private:
   getCompletions(const CopySite &site, unsigned iteration);
   bool findBarriers(const CopySite &site, PhasePairing &result);
   bool findWaits(uint32_t loop, PhasePairing &result);
+  /// Looks for roles beside the copies of \p site and \p loop that pass on
+  /// what they waited for.
+  void findRelays(const CopySite &site, uint32_t loop, PhasePairing &result);
+  /// The barrier of the copies that a wait for \p barrier waits for in the end;
+  /// nothing when it is none.
+  std::optional<IterationValue> resolve(const PhasePairing &result,
+                                        IterationValue barrier) const;
   void countInOneLoop(const CopySite &site, llvm::ArrayRef<OpId> points,
                       PhasePairing &result);
   void countInTwoLoops(const CopySite &site, uint32_t loop,

@@ -19,6 +19,10 @@
 // is @ring + 0, 16384, 32768, 0, 16384, ... in iterations 0, 1, 2, 3, 4.
 // So are `if (++s == 3) s = 0`, `s ^= 1`, `t & 3` and two pointers that swap.
 //
+// A ring may start at any slot: an index or a counter whose start only the
+// launch knows counts as starting at 0, where what is asked for is its place in
+// the ring.
+//
 // A loop around the one that is run counts as being in its first iteration,
 // which is where its constants start. A loop inside it is not run: a value that
 // it steps is the start and an unknown number of steps.
@@ -35,6 +39,7 @@
 
 #include "d2k/Analysis/LoopNest.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <map>
@@ -108,8 +113,23 @@ private:
   IterationValue computeOp(OpId op, unsigned result, Place place);
   IterationValue computeArith(OpId op, unsigned result, Place place,
                               llvm::ArrayRef<IterationValue> in);
-  std::optional<IterationValue>
-  computeBits(OpId op, llvm::ArrayRef<IterationValue> in, unsigned width);
+  std::optional<IterationValue> computeBits(OpId op, Place place,
+                                            llvm::ArrayRef<IterationValue> in,
+                                            unsigned width);
+  /// How a number that a loop carries goes on.
+  enum class Wrap : uint8_t {
+    /// In some other way.
+    None,
+    /// By the same small number each time.
+    Counts,
+    /// By a small number, or with bits turned over, and back to a constant.
+    Wraps,
+  };
+  Wrap getWrap(ValueId value, uint32_t loop) const;
+  bool hasSymbol(IterationValue value) const;
+  /// \p value as if it began at 0, when it is a counter whose start is not
+  /// known.
+  IterationValue dropStart(IterationValue value, Place place) const;
   /// Whether control may go over edge number \p edge of \p from.
   bool mayTake(BlockId from, uint32_t edge, Place place);
   /// The one value that all ways agree on.
@@ -151,6 +171,8 @@ private:
            llvm::DenseMap<ValueId, IterationValue>>
       values;
   std::map<std::pair<uint32_t, unsigned>, llvm::DenseMap<BlockId, bool>> runs;
+  /// Sums at which counters start.
+  llvm::DenseSet<uint32_t> starts;
   /// The loop that is asked about.
   uint32_t frame = kNone;
   unsigned depth = 0;

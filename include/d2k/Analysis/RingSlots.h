@@ -68,6 +68,7 @@ public:
   std::vector<CopySite> findSites(uint32_t loop,
                                   llvm::ArrayRef<uint32_t> main) const;
   Ring getRing(const CopySite &site);
+  const LoopNest &getLoops() const { return loops; }
   /// Operations of \p loop (of the whole kernel for kNone) that may run, in an
   /// order of execution.
   std::vector<OpId> getOrder(uint32_t loop) const;
