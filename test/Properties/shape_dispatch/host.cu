@@ -25,7 +25,7 @@ int present(const d2k_gemm_bf16_args *a, cudaStream_t s) {
 // Decoy: a choice of which every workload takes the same side.
 // SAME-NOT: {{^ *}}shape_dispatch (
 // SAME: near miss: shape_dispatch
-// SAME: the host can launch 2 kernels, but every workload takes the same
+// SAME: the host can launch 2 kernels, but the results of all workloads are made by the same
 int same(const d2k_gemm_bf16_args *a, cudaStream_t s) {
   if (a->M > 1)
     tile<256><<<8, 128, 0, s>>>(a->X, a->D);
