@@ -4,22 +4,63 @@
 // never launched is a near miss.
 
 #include "Engine/HostDetector.h"
+#include "Engine/ResultUse.h"
 
 using namespace d2k;
 using namespace d2k::cuda;
 using namespace d2k::properties;
 
+/// Whether the graph that event \p at of \p trace launches holds a kernel that
+/// makes a part of the result. What it holds stands behind it in the trace.
+static Tristate launchesUsed(const HostTrace &trace,
+                             const std::vector<ResultUse> &uses, size_t at) {
+  Tristate result = Tristate::No;
+  size_t next = at + 1;
+  for (; next < trace.events.size() && trace.events[next].captured; ++next) {
+    const Event &event = trace.events[next];
+    if (event.kind != EventKind::Launch ||
+        HostDetector::hasBlocks(event) == Tristate::No ||
+        uses[next].used == Tristate::No)
+      continue;
+    if (uses[next].used == Tristate::Yes)
+      return Tristate::Yes;
+    result = Tristate::Unknown;
+  }
+  // A graph that is not known adds nothing to the trace.
+  return next == at + 1 && !trace.complete ? Tristate::Unknown : result;
+}
+
 static void detect(HostDetector &detector) {
   for (const HostTrace &trace : detector.getTraces()) {
+    std::vector<ResultUse> uses = getResultUses(detector, trace);
     const Event *instantiated = nullptr;
     bool launched = false;
-    for (const Event &event : trace.events) {
+    for (size_t i = 0; i < trace.events.size(); ++i) {
+      const Event &event = trace.events[i];
       if (event.kind == EventKind::GraphInstantiate)
         instantiated = &event;
       if (event.kind != EventKind::GraphLaunch)
         continue;
       launched = true;
-      detector.addEvent(trace, std::nullopt, event, {});
+      std::string place = HostDetector::describe(event.where);
+      switch (launchesUsed(trace, uses, i)) {
+      case Tristate::Yes:
+        detector.addEvent(trace, std::nullopt, event, {});
+        break;
+      case Tristate::No:
+        detector.addNearMiss(std::nullopt,
+                             "the graph that is launched at " + place +
+                                 " holds no kernel whose result is used",
+                             {event.where});
+        break;
+      case Tristate::Unknown:
+        detector.addUndecided(trace, std::nullopt,
+                              "whether the graph that is launched at " + place +
+                                  " makes a part of the result is not known",
+                              "a launch list measured by a profile",
+                              {event.where});
+        break;
+      }
     }
     if (instantiated && !launched)
       detector.addNearMiss(std::nullopt,
