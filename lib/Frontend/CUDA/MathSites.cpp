@@ -24,14 +24,25 @@ struct Choice {
 /// Intrinsics (CUDA Math API, "Single Precision Intrinsics"). One that computes
 /// several functions has several rows.
 static constexpr Choice kIntrinsics[] = {
-    {"__expf", "exp", "ex2"},    {"__exp10f", "exp", "ex2"},
-    {"__logf", "log", "lg2"},    {"__log10f", "log", "lg2"},
-    {"__log2f", "lg2", "lg2"},   {"__powf", "lg2", "lg2"},
-    {"__powf", "ex2", "ex2"},    {"__sinf", "sin", "sin"},
-    {"__cosf", "cos", "cos"},    {"__sincosf", "sin", "sin"},
-    {"__sincosf", "cos", "cos"}, {"__tanf", "sin", "sin"},
-    {"__tanf", "cos", "cos"},    {"__tanf", "div", "div", "rcp"},
-    {"__tanhf", "tanh", "tanh"}, {"__fdividef", "div", "div", "rcp"},
+    {"__expf", "exp", "ex2"},
+    {"__exp10f", "exp", "ex2"},
+    {"__logf", "log", "lg2"},
+    {"__log10f", "log", "lg2"},
+    {"__log2f", "lg2", "lg2"},
+    {"__powf", "lg2", "lg2"},
+    {"__powf", "ex2", "ex2"},
+    {"__sinf", "sin", "sin"},
+    {"__cosf", "cos", "cos"},
+    {"__sincosf", "sin", "sin"},
+    {"__sincosf", "cos", "cos"},
+    {"__tanf", "sin", "sin"},
+    {"__tanf", "cos", "cos"},
+    {"__tanf", "div", "div", "rcp"},
+    {"__tanhf", "tanh", "tanh"},
+    {"__fdividef", "div", "div", "rcp"},
+    // "Half Math Functions", "Bfloat16 Math Functions".
+    {"htanh_approx", "tanh", "tanh"},
+    {"h2tanh_approx", "tanh", "tanh"},
 };
 
 /// What `--use_fast_math` makes of ordinary functions (NVCC manual): the
@@ -54,6 +65,12 @@ static constexpr llvm::StringLiteral kPlain[] = {
     "erf",     "erfc",   "erfinv", "erfcinv", "erfcx",   "cbrt",    "rcbrt",
     "hypot",   "rhypot", "tgamma", "lgamma",  "fdivide", "normcdf", "norm3d",
     "rnorm3d", "norm4d", "rnorm4d"};
+
+/// The same for half types, behind `h` and, for pairs, `h2`: no form of them is
+/// more exact (CUDA Math API, "Half Math Functions").
+static constexpr llvm::StringLiteral kHalf[] = {
+    "exp", "exp2", "exp10", "log",   "log2", "log10",
+    "sin", "cos",  "rcp",   "rsqrt", "sqrt", "tanh"};
 
 /// Units in inline assembly.
 static constexpr llvm::StringLiteral kUnits[] = {
@@ -123,6 +140,20 @@ private:
     return "";
   }
 
+  /// A function or operator of half types that gives what its type can hold.
+  bool isHalfFunction(const clang::CallExpr *call, llvm::StringRef name) const {
+    if (name == "__hdiv" || name == "__h2div")
+      return true;
+    // A division of the author's own is read where it stands.
+    if (name == "operator/" || name == "operator/=") {
+      const clang::FunctionDecl *callee = call->getDirectCallee();
+      return callee && sources.isInSystemHeader(callee->getLocation());
+    }
+    return name.consume_front("h") &&
+           (llvm::is_contained(kHalf, name) ||
+            (name.consume_front("2") && llvm::is_contained(kHalf, name)));
+  }
+
   void addCall(const clang::CallExpr *call, const clang::Stmt *statement) {
     std::string name = getName(call);
     llvm::StringRef intrinsic = name;
@@ -155,7 +186,7 @@ private:
       return add(site, call, statement);
     }
     llvm::StringRef stem = name;
-    if (llvm::is_contained(kPlain, stem) ||
+    if (isHalfFunction(call, name) || llvm::is_contained(kPlain, stem) ||
         (stem.consume_back("f") && llvm::is_contained(kPlain, stem))) {
       site.how = MathSite::How::Plain;
       add(site, call, statement);

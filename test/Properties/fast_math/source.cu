@@ -6,11 +6,14 @@
 // RUN: d2k-analyze --arch sm_90a --tiers source,ptx --kernel '^plain' %s -- -use_fast_math | FileCheck %s --check-prefix=FLAG
 // RUN: d2k-analyze --arch sm_90a --tiers source,ptx --kernel '^decoy' %s | FileCheck %s --check-prefix=DECOY
 // RUN: d2k-analyze --arch sm_90a --tiers source,ptx --kernel '^both' %s | FileCheck %s --check-prefix=BOTH
+// RUN: d2k-analyze --arch sm_90a --tiers source,ptx --kernel '^halves' %s | FileCheck %s --check-prefix=HALF
 // RUN: d2k-analyze --arch sm_90a --tiers source --kernel '^intrinsic' %s | FileCheck %s --check-prefix=SOURCE
 // RUN: d2k-analyze --arch sm_90a --tiers ptx --kernel '^intrinsic' %s | FileCheck %s --check-prefix=PTX
 //
 // fast_math: what the author asked for at the line of an approximate unit.
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 // INTRINSIC: fast_math (op exp), source
@@ -92,3 +95,21 @@ __global__ void both(const float *x, float *y) {
 // PTX-NOT: fast_math (
 // PTX: undecided: fast_math
 // PTX-NEXT: the unit `ex2` is used at source.cu:{{[0-9]+}}; whether the author asked for it stands in the source
+
+// Of functions of half types, one is named as an approximation; the others give
+// what the type can hold.
+// HALF: fast_math (op tanh), source
+// HALF-NEXT: source.cu:[[@LINE+9]]
+// HALF-NOT: undecided: fast_math
+// HALF: `h2exp2` at source.cu:[[@LINE+8]] is an ordinary
+// HALF: `operator/` at source.cu:[[@LINE+8]] is an ordinary
+// HALF: `hrsqrt` at source.cu:[[@LINE+8]] is an ordinary
+// HALF-NOT: undecided: fast_math
+__global__ void halves(const __half2 *x, __half2 *y, const __nv_bfloat16 *u,
+                     __nv_bfloat16 *v) {
+  int i = threadIdx.x;
+  y[i] = h2tanh_approx(x[i]);
+  y[i + 32] = h2exp2(x[i + 32]);
+  y[i + 64] = x[i + 64] / x[i + 96];
+  v[i] = hrsqrt(u[i]);
+}
