@@ -12,19 +12,13 @@
 
 #include "d2k_attention_block_sparse.h"
 
-#include <cuda_bf16.h>
-
-#include <cuda_fp8.h>
-
-#include <math.h>
+#include "FaultyAttention.cuh"
 
 #ifndef D2K_FAULT
 #error "define D2K_FAULT as 0 to 13"
 #endif
 
-__device__ float roundToBf16(float value) {
-  return __bfloat162float(__float2bfloat16_rn(value));
-}
+using namespace faulty;
 
 constexpr int kWarps = 8;
 constexpr int64_t kWidth = D2K_ATTENTION_BLOCK_SPARSE_D;
@@ -42,21 +36,25 @@ __global__ void __launch_bounds__(kWarps * 32)
   int64_t headK =
       D2K_FAULT == 12 ? head % args.Hkv : head / (args.Hq / args.Hkv);
   int64_t token = sequence * args.S + query;
-  auto *q = static_cast<const __nv_bfloat16 *>(args.Q) +
-            (token * args.Hq + head) * kWidth + lane;
-  float values[kColumns], o[kColumns];
-  for (int c = 0; c < kColumns; ++c) {
-    values[c] = __bfloat162float(q[32 * c]);
-    o[c] = 0.0f;
-  }
+  auto *q =
+      static_cast<const Bf16 *>(args.Q) + (token * args.Hq + head) * kWidth;
+  int64_t stride = args.Hkv * kWidth;
+  int64_t offset = sequence * args.S * stride + headK * kWidth;
+  auto *k = static_cast<const Bf16 *>(args.K) + offset;
+  auto *v = static_cast<const Bf16 *>(args.V) + offset;
+  AttentionFaults faults = {};
+  faults.bf16Scores = D2K_FAULT == 1;
+  faults.e4m3Weights = D2K_FAULT == 2;
+  faults.roundedSum = D2K_FAULT == 3;
+  faults.noMaximum = D2K_FAULT == 7;
 
   int64_t blocks = (args.S + kBlock - 1) / kBlock;
-  const int32_t *row =
+  const int32_t *list =
       args.row_ptr +
       (sequence * args.Hq + (D2K_FAULT == 6 ? 0 : head)) * (blocks + 1) +
       query / kBlock;
-  float maximum = -INFINITY, sum = 0.0f;
-  int32_t begin = row[0], end = row[1] - (D2K_FAULT == 5);
+  int32_t begin = list[0], end = list[1] - (D2K_FAULT == 5);
+  AttentionRow<kColumns> row;
   if (D2K_FAULT == 11) {
     begin = 0;
     end = int32_t(query / kBlock + 1);
@@ -69,40 +67,20 @@ __global__ void __launch_bounds__(kWarps * 32)
       last = first + kBlock <= args.S ? first + kBlock - 1 : args.S - 1;
     if (D2K_FAULT == 10 && last == query)
       --last;
-    for (int64_t key = first; key <= last; ++key) {
-      int64_t at =
-          ((sequence * args.S + key) * args.Hkv + headK) * kWidth + lane;
-      auto *k = static_cast<const __nv_bfloat16 *>(args.K) + at;
-      auto *v = static_cast<const __nv_bfloat16 *>(args.V) + at;
-      float score = 0.0f;
-      for (int c = 0; c < kColumns; ++c)
-        score += values[c] * __bfloat162float(k[32 * c]);
-      for (int step = 16; step > 0; step /= 2)
-        score += __shfl_xor_sync(0xffffffffu, score, step);
-      score *= args.scale;
-      if (D2K_FAULT == 1)
-        score = roundToBf16(score);
-      float larger = D2K_FAULT == 7 ? 0.0f : fmaxf(maximum, score);
-      float kept = expf(maximum - larger); // 0 at the first key.
-      float weight = expf(score - larger);
-      maximum = larger;
-      sum = sum * kept + (D2K_FAULT == 3 ? roundToBf16(weight) : weight);
-      if (D2K_FAULT == 2)
-        weight = float(__nv_fp8_e4m3(weight));
-      if (D2K_FAULT == 3)
-        weight = roundToBf16(weight);
-      for (int c = 0; c < kColumns; ++c)
-        o[c] = o[c] * kept + weight * __bfloat162float(v[32 * c]);
-    }
+    row.add(
+        faults, q, kWidth, kWidth, args.scale, first, last + 1,
+        [&](int64_t key) { return k + key * stride; },
+        [&](int64_t key) { return v + key * stride; });
   }
 
   // Without a key O is 0 and LSE, maximum + log(0), is -infinity.
+  float sum = row.sum;
   float factor = sum > 0.0f ? 1.0f / sum : 0.0f;
   auto *out = static_cast<__nv_bfloat16 *>(args.O) +
               (token * args.Hq + head) * kWidth + lane;
   for (int c = 0; c < kColumns && !(D2K_FAULT == 9 && sum == 0.0f); ++c)
-    out[32 * c] = __float2bfloat16_rn(o[c] * factor);
-  float lse = maximum + logf(sum);
+    out[32 * c] = __float2bfloat16_rn(row.o[c] * factor);
+  float lse = row.maximum + logf(sum);
   if (D2K_FAULT == 8 && sum == 0.0f)
     lse = 0.0f;
   if (lane == 0)

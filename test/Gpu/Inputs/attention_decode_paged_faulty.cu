@@ -12,20 +12,21 @@
 
 #include "d2k_attention_decode_paged.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp8.h>
+#include "FaultyAttention.cuh"
 
 #ifndef D2K_FAULT
 #error "define D2K_FAULT as 0 to 13"
 #endif
 
+using namespace faulty;
+
 constexpr int kHead = D2K_ATTENTION_DECODE_PAGED_D;
 
-/// One warp a query head of a sequence; a lane has four columns.
+/// One warp a query head of a sequence.
 __global__ void faultyDecode(d2k_attention_decode_paged_args args) {
-  auto *cache = static_cast<const __nv_bfloat16 *>(args.cache);
-  auto *q = static_cast<const __nv_bfloat16 *>(args.q);
-  auto *O = static_cast<__nv_bfloat16 *>(args.O);
+  auto *cache = static_cast<const Bf16 *>(args.cache);
+  auto *q = static_cast<const Bf16 *>(args.q);
+  auto *O = static_cast<Bf16 *>(args.O);
   int64_t b = blockIdx.y, h = blockIdx.x, row = b * args.Hq + h;
   int lane = int(threadIdx.x);
   int64_t head = D2K_FAULT == 6 ? h % args.Hkv : h / (args.Hq / args.Hkv);
@@ -41,62 +42,46 @@ __global__ void faultyDecode(d2k_attention_decode_paged_args args) {
       page = t / args.page;
     if (D2K_FAULT == 13)
       isValue = 0;
-    return ((page * 2 + isValue) * args.page + t % args.page) * args.Hkv *
-               kHead +
-           head * kHead;
+    int64_t slot = (page * 2 + isValue) * args.page + t % args.page;
+    return cache + (slot * args.Hkv + head) * kHead;
   };
-  float total[4] = {}, totalSum = 0, totalLargest = -INFINITY;
+  AttentionFaults faults = {};
+  faults.bf16Scores = D2K_FAULT == 1;
+  faults.noMaximum = D2K_FAULT == 8;
+  faults.e4m3Weights = D2K_FAULT == 9;
+  using Row = AttentionRow<kHead / 32>;
+  auto attend = [&](int64_t first, int64_t end) {
+    Row part;
+    part.add(
+        faults, q + row * kHead, kHead, kHead,
+        D2K_FAULT == 5 ? 1.0f : args.scale, first, end,
+        [&](int64_t t) { return getRow(t, 0); },
+        [&](int64_t t) { return getRow(t, 1); });
+    return part;
+  };
+  // One chain, or two parts that are joined as if their sums were alike.
   int64_t half = D2K_FAULT == 10 ? (length + 1) / 2 : length;
-  float column[4] = {}, sum = 0, largest = -INFINITY;
-  for (int64_t t = 0; t < length; ++t) {
-    float score = 0;
-    for (int i = 0; i < 4; ++i)
-      score += __bfloat162float(q[row * kHead + lane * 4 + i]) *
-               __bfloat162float(cache[getRow(t, 0) + lane * 4 + i]);
-    for (int step = 16; step; step /= 2)
-      score += __shfl_xor_sync(0xffffffffu, score, step);
-    if (D2K_FAULT != 5)
-      score *= args.scale;
-    if (D2K_FAULT == 1)
-      score = __bfloat162float(__float2bfloat16_rn(score));
-    float best = D2K_FAULT == 8 ? 0 : fmaxf(largest, score);
-    float factor = largest == -INFINITY ? 0 : expf(largest - best);
-    largest = best;
-    float weight = expf(score - largest);
-    sum = sum * factor + weight;
-    if (D2K_FAULT == 9)
-      weight = float(__nv_fp8_e4m3(weight));
-    for (int i = 0; i < 4; ++i)
-      column[i] = column[i] * factor +
-                  weight * __bfloat162float(cache[getRow(t, 1) + lane * 4 + i]);
-    if (t == half - 1 && half < length) {
-      for (int i = 0; i < 4; ++i) {
-        total[i] = column[i] / sum;
-        column[i] = 0;
-      }
-      totalSum = sum;
-      totalLargest = largest;
-      sum = 0;
-      largest = -INFINITY;
-    }
+  Row result = attend(0, half);
+  for (float &column : result.o)
+    column /= result.sum;
+  if (half < length) {
+    Row other = attend(half, length);
+    for (int i = 0; i < kHead / 32; ++i)
+      result.o[i] = (result.o[i] + other.o[i] / other.sum) / 2;
+    float best = fmaxf(result.maximum, other.maximum);
+    result.sum = result.sum * expf(result.maximum - best) +
+                 other.sum * expf(other.maximum - best);
+    result.maximum = best;
   }
-  for (int i = 0; i < 4; ++i) {
-    float value = column[i] / sum;
-    if (totalSum != 0)
-      value = (value + total[i]) / 2;
-    O[row * kHead + lane * 4 + i] = __float2bfloat16_rn(value);
-  }
-  if (totalSum != 0) {
-    float best = fmaxf(largest, totalLargest);
-    sum = sum * expf(largest - best) + totalSum * expf(totalLargest - best);
-    largest = best;
-  }
+  for (int i = 0; i < kHead / 32; ++i)
+    O[row * kHead + i * 32 + lane] = __float2bfloat16_rn(result.o[i]);
   if (lane == 0)
-    args.lse[row] = (largest + logf(sum)) * (D2K_FAULT == 7 ? 1.442695f : 1);
+    args.lse[row] =
+        (result.maximum + logf(result.sum)) * (D2K_FAULT == 7 ? 1.442695f : 1);
   if (D2K_FAULT == 11 && row == 0 && lane == 0)
     args.lse[args.B * args.Hq] = 1;
   if (D2K_FAULT == 12 && row == 0 && lane == 0)
-    const_cast<__nv_bfloat16 *>(q)[0] = __float2bfloat16_rn(float(whole));
+    const_cast<Bf16 *>(q)[0] = __float2bfloat16_rn(float(whole));
 }
 
 extern "C" int

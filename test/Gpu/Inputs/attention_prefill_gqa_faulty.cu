@@ -12,29 +12,15 @@
 
 #include "d2k_attention_prefill_gqa.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp8.h>
-
-#include <math.h>
+#include "FaultyAttention.cuh"
 
 #ifndef D2K_FAULT
 #error "define D2K_FAULT as 0 to 13"
 #endif
 
-__device__ float roundToBf16(float value) {
-  return __bfloat162float(__float2bfloat16_rn(value));
-}
+using namespace faulty;
 
-__device__ float roundToE4m3(float value) {
-  return float(__nv_fp8_e4m3(value));
-}
-
-__device__ float loadOperand(const __nv_bfloat16 *from) {
-  float value = __bfloat162float(*from);
-  return D2K_FAULT == 12 ? roundToE4m3(value) : value;
-}
-
-/// A warp a query and head: slow, and easy to put a fault into.
+/// A warp a query and head.
 __global__ void faultyAttention(d2k_attention_prefill_gqa_args args) {
   int64_t token = int64_t(blockIdx.x) * 8 + threadIdx.x / 32;
   int64_t head = blockIdx.y, D = args.D;
@@ -56,43 +42,27 @@ __global__ void faultyAttention(d2k_attention_prefill_gqa_args args) {
     beginK = beginQ;
   int64_t headK =
       D2K_FAULT == 6 ? head % args.Hkv : head / (args.Hq / args.Hkv);
-  auto *q =
-      static_cast<const __nv_bfloat16 *>(args.Q) + (token * args.Hq + head) * D;
-  auto *k = static_cast<const __nv_bfloat16 *>(args.K) +
-            (beginK * args.Hkv + headK) * D;
-  auto *v = static_cast<const __nv_bfloat16 *>(args.V) +
-            (beginK * args.Hkv + headK) * D;
-  float o[8] = {};
-  float maximum = D2K_FAULT == 7 ? 0 : -INFINITY, sum = 0;
-  for (int64_t key = 0; key < visible; ++key) {
-    float score = 0;
-    for (int64_t d = lane; d < D; d += 32)
-      score += loadOperand(q + d) * loadOperand(k + d);
-    for (int step = 16; step > 0; step /= 2)
-      score += __shfl_xor_sync(0xffffffffu, score, step);
-    score *= args.scale;
-    if (D2K_FAULT == 1)
-      score = roundToBf16(score);
-    float larger = D2K_FAULT == 7 ? 0 : fmaxf(maximum, score);
-    float kept = expf(maximum - larger), weight = expf(score - larger);
-    maximum = larger;
-    sum = sum * kept + (D2K_FAULT == 3 ? roundToBf16(weight) : weight);
-    if (D2K_FAULT == 2)
-      weight = roundToE4m3(weight);
-    if (D2K_FAULT == 3)
-      weight = roundToBf16(weight);
-    for (int64_t d = lane; d < D; d += 32)
-      o[d / 32] = o[d / 32] * kept + weight * loadOperand(v + d);
-    k += args.Hkv * D;
-    v += args.Hkv * D;
-  }
+  auto *q = static_cast<const Bf16 *>(args.Q) + (token * args.Hq + head) * D;
+  auto *k = static_cast<const Bf16 *>(args.K) + (beginK * args.Hkv + headK) * D;
+  auto *v = static_cast<const Bf16 *>(args.V) + (beginK * args.Hkv + headK) * D;
+  AttentionFaults faults = {};
+  faults.bf16Scores = D2K_FAULT == 1;
+  faults.e4m3Weights = D2K_FAULT == 2;
+  faults.roundedSum = D2K_FAULT == 3;
+  faults.noMaximum = D2K_FAULT == 7;
+  faults.e4m3Operands = D2K_FAULT == 12;
+  AttentionRow<8> row;
+  row.add(
+      faults, q, D, D, args.scale, 0, visible,
+      [&](int64_t key) { return k + key * args.Hkv * D; },
+      [&](int64_t key) { return v + key * args.Hkv * D; });
   if (D2K_FAULT == 10 && token == beginQ + lengthQ - 1)
     return;
   auto *out =
       static_cast<__nv_bfloat16 *>(args.O) + (token * args.Hq + head) * D;
   for (int64_t d = lane; d < D; d += 32)
-    out[d] = __float2bfloat16_rn(o[d / 32] / sum);
-  float lse = maximum + logf(sum);
+    out[d] = __float2bfloat16_rn(row.o[d / 32] / row.sum);
+  float lse = row.maximum + logf(row.sum);
   if (D2K_FAULT == 8)
     lse *= 1.4426950408889634f;
   if (lane == 0)

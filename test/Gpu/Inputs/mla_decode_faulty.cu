@@ -12,23 +12,23 @@
 
 #include "d2k_mla_decode.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp8.h>
+#include "FaultyAttention.cuh"
 
 #ifndef D2K_FAULT
 #error "define D2K_FAULT as 0 to 13"
 #endif
 
+using namespace faulty;
+
 constexpr int kRow = D2K_MLA_DECODE_R;
 constexpr int kValues = D2K_MLA_DECODE_V;
 constexpr int kPage = D2K_MLA_DECODE_P;
-constexpr int kColumns = kValues / 32;
 
 /// One warp a head of a query.
 __global__ void faultyDecode(d2k_mla_decode_args args) {
-  auto *cache = static_cast<const __nv_bfloat16 *>(args.cache);
-  auto *q = static_cast<const __nv_bfloat16 *>(args.q);
-  auto *O = static_cast<__nv_bfloat16 *>(args.O);
+  auto *cache = static_cast<const Bf16 *>(args.cache);
+  auto *q = static_cast<const Bf16 *>(args.q);
+  auto *O = static_cast<Bf16 *>(args.O);
   int64_t b = blockIdx.y, row = b * args.Sq * args.H + blockIdx.x;
   int lane = int(threadIdx.x);
   int64_t visible = args.seq_lens[b];
@@ -44,59 +44,42 @@ __global__ void faultyDecode(d2k_mla_decode_args args) {
         D2K_FAULT == 4 ? t / kPage : args.block_table[b * pages + t / kPage];
     return cache + (page * kPage + t % kPage) * kRow;
   };
-  float total[kColumns] = {}, totalSum = 0, totalLargest = -INFINITY;
+  AttentionFaults faults = {};
+  faults.bf16Scores = D2K_FAULT == 1;
+  faults.noMaximum = D2K_FAULT == 8;
+  faults.e4m3Weights = D2K_FAULT == 9;
+  using Row = AttentionRow<kValues / 32>;
+  auto attend = [&](int64_t first, int64_t end) {
+    Row part;
+    part.add(faults, q + row * kRow, D2K_FAULT == 5 ? kValues : kRow, kValues,
+             args.scale, first, end, getToken, [&](int64_t t) {
+               return getToken(t) + (D2K_FAULT == 13 ? 64 : 0);
+             });
+    return part;
+  };
+  // One chain, or two parts that are joined as if their sums were alike.
   int64_t half = D2K_FAULT == 10 ? (visible + 1) / 2 : visible;
-  float column[kColumns] = {}, sum = 0, largest = -INFINITY;
-  for (int64_t t = 0; t < visible; ++t) {
-    const __nv_bfloat16 *token = getToken(t);
-    float score = 0;
-    for (int d = lane; d < (D2K_FAULT == 5 ? kValues : kRow); d += 32)
-      score += __bfloat162float(q[row * kRow + d]) * __bfloat162float(token[d]);
-    for (int step = 16; step; step /= 2)
-      score += __shfl_xor_sync(0xffffffffu, score, step);
-    score *= args.scale;
-    if (D2K_FAULT == 1)
-      score = __bfloat162float(__float2bfloat16_rn(score));
-    float best = D2K_FAULT == 8 ? 0 : fmaxf(largest, score);
-    float factor = largest == -INFINITY ? 0 : expf(largest - best);
-    largest = best;
-    float weight = expf(score - largest);
-    sum = sum * factor + weight;
-    if (D2K_FAULT == 9)
-      weight = float(__nv_fp8_e4m3(weight));
-    for (int i = 0; i < kColumns; ++i)
-      column[i] =
-          column[i] * factor +
-          weight * __bfloat162float(
-                       token[i * 32 + lane + (D2K_FAULT == 13 ? 64 : 0)]);
-    if (t == half - 1 && half < visible) {
-      for (int i = 0; i < kColumns; ++i) {
-        total[i] = column[i] / sum;
-        column[i] = 0;
-      }
-      totalSum = sum;
-      totalLargest = largest;
-      sum = 0;
-      largest = -INFINITY;
-    }
+  Row result = attend(0, half);
+  for (float &column : result.o)
+    column /= result.sum;
+  if (half < visible) {
+    Row other = attend(half, visible);
+    for (int i = 0; i < kValues / 32; ++i)
+      result.o[i] = (result.o[i] + other.o[i] / other.sum) / 2;
+    float best = fmaxf(result.maximum, other.maximum);
+    result.sum = result.sum * expf(result.maximum - best) +
+                 other.sum * expf(other.maximum - best);
+    result.maximum = best;
   }
-  for (int i = 0; i < kColumns; ++i) {
-    float value = column[i] / sum;
-    if (totalSum != 0)
-      value = (value + total[i]) / 2;
-    O[row * kValues + i * 32 + lane] = __float2bfloat16_rn(value);
-  }
-  if (totalSum != 0) {
-    float best = fmaxf(largest, totalLargest);
-    sum = sum * expf(largest - best) + totalSum * expf(totalLargest - best);
-    largest = best;
-  }
+  for (int i = 0; i < kValues / 32; ++i)
+    O[row * kValues + i * 32 + lane] = __float2bfloat16_rn(result.o[i]);
   if (lane == 0)
-    args.lse[row] = (largest + logf(sum)) * (D2K_FAULT == 7 ? 1.442695f : 1);
+    args.lse[row] =
+        (result.maximum + logf(result.sum)) * (D2K_FAULT == 7 ? 1.442695f : 1);
   if (D2K_FAULT == 11 && row == 0 && lane == 0)
     args.lse[args.B * args.Sq * args.H] = 1;
   if (D2K_FAULT == 12 && row == 0 && lane == 0)
-    const_cast<__nv_bfloat16 *>(q)[0] = __float2bfloat16_rn(777);
+    const_cast<Bf16 *>(q)[0] = __float2bfloat16_rn(777);
 }
 
 extern "C" int d2k_mla_decode(const d2k_mla_decode_args *args, void *, size_t,
