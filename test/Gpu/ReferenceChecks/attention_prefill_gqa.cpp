@@ -80,7 +80,8 @@ void checkAttention(const std::string &what, HostAttention host) {
 /// A query retrieves exactly one value, and offsets follow from the workload.
 void checkInputs() {
   std::string name = "attention_prefill_gqa inputs ";
-  HostAttention host({{333, 700}, {333, 700}}, 4, 2, 64);
+  constexpr int64_t kQueries = 77, kKeys = 170;
+  HostAttention host({{kQueries, kKeys}, {kQueries, kKeys}}, 4, 2, 64);
   std::vector<int32_t> starts(3, -1);
   Args args = makeArgs(host);
   args.cu_seqlens_q = upload(starts);
@@ -108,11 +109,12 @@ void checkInputs() {
   for (int64_t query = 0; query < host.tokensQ; ++query)
     for (int64_t head = 0; head < 4; ++head) {
       const uint16_t *o = &host.v[size_t(head / 2 * 64)];
-      int64_t b = query / 333, position = query % 333 + 700 - 333;
+      int64_t b = query / kQueries;
+      int64_t position = query % kQueries + kKeys - kQueries;
       auto isKey = [&](int64_t key) {
         for (int64_t d = 0; d < 64; ++d)
           if (host.oWorking[size_t((query * 4 + head) * 64 + d)] !=
-              fromBf16(o[(b * 700 + key) * 2 * 64 + d]))
+              fromBf16(o[(b * kKeys + key) * 2 * 64 + d]))
             return false;
         return true;
       };
