@@ -139,21 +139,26 @@ BlockId Dominance::getCommonDominator(BlockId a, BlockId b) const {
 }
 
 bool Dominance::reaches(BlockId from, BlockId to) const {
-  std::vector<bool> seen(position.size() + 1, false);
-  std::vector<BlockId> stack{from};
-  while (!stack.empty()) {
-    BlockId block = stack.back();
-    stack.pop_back();
-    for (BlockId next : successors[block]) {
-      if (next == to)
-        return true;
-      if (!seen[next]) {
-        seen[next] = true;
-        stack.push_back(next);
-      }
+  // Kept, up to 32 MiB: copies and their readers ask for all pairs of blocks.
+  constexpr uint64_t kMaxBits = uint64_t(1) << 28;
+  auto found = followers.find(from);
+  if (found == followers.end()) {
+    llvm::BitVector seen(successors.size());
+    if (uint64_t(followers.size()) * seen.size() > kMaxBits)
+      followers.clear();
+    std::vector<BlockId> stack{from};
+    while (!stack.empty()) {
+      BlockId block = stack.back();
+      stack.pop_back();
+      for (BlockId next : successors[block])
+        if (!seen.test(next)) {
+          seen.set(next);
+          stack.push_back(next);
+        }
     }
+    found = followers.try_emplace(from, std::move(seen)).first;
   }
-  return false;
+  return found->second.test(to);
 }
 
 //===----------------------------------------------------------------------===//

@@ -304,7 +304,7 @@ static void detect(Detector &detector) {
           "a loop with one entry around the products", products);
     return;
   }
-  AsyncAnalyses async(detector.getKernel());
+  AsyncAnalyses &async = detector.getAsyncAnalyses();
   if (region.getKind() == MainRegion::Kind::Body) {
     LoopOverlap(detector, async, kNone, {}).run();
     return;

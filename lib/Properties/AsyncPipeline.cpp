@@ -556,7 +556,7 @@ static void detect(Detector &detector) {
                             copies);
     return;
   }
-  AsyncAnalyses async(detector.getKernel());
+  AsyncAnalyses &async = detector.getAsyncAnalyses();
   if (region.getKind() == MainRegion::Kind::Body) {
     LoopPipeline(detector, async, kNone, {}).run();
     return;

@@ -361,7 +361,7 @@ static void detectByThreads(Detector &detector, const StagedTile &tile) {
 }
 
 static void detect(Detector &detector) {
-  for (const StagedTile &tile : findStagedTiles(detector)) {
+  for (const StagedTile &tile : detector.getStagedTiles()) {
     if (tile.byBulkCopy)
       detectTensorMap(detector, tile);
     else

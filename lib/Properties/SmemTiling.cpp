@@ -125,7 +125,7 @@ static Judgement judge(Detector &detector, const StagedTile &tile) {
 
 static void detect(Detector &detector) {
   llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
-  std::vector<StagedTile> tiles = findStagedTiles(detector);
+  llvm::ArrayRef<StagedTile> tiles = detector.getStagedTiles();
   llvm::SmallVector<const StagedTile *> proved, main;
   std::vector<Judgement> judgements;
   for (const StagedTile &tile : tiles) {

@@ -312,7 +312,7 @@ static void detect(Detector &detector) {
   // Where more is read than is known to be written, the size of the operand is
   // not known; the gaps of padded rows are small.
   std::map<SharedObjectId, int64_t> bytesOf;
-  for (const StagedTile &tile : findStagedTiles(detector))
+  for (const StagedTile &tile : detector.getStagedTiles())
     if (4 * objects.getObject(tile.object).bytes <= 5 * tile.bytes)
       bytesOf[tile.object] = tile.bytes;
   // Parts that one block of code reads are of one step along K; those that

@@ -30,6 +30,8 @@
 
 #include "d2k/Analysis/ConstantValues.h"
 
+#include "llvm/ADT/BitVector.h"
+
 #include <string>
 
 namespace d2k::analysis {
@@ -71,6 +73,8 @@ private:
   std::vector<BlockId> order, idom, ipdom;
   std::vector<uint32_t> position, domIn, domOut, pdomIn, pdomOut;
   FlatLists successors, predecessors;
+  /// By block that reaches() was asked about, the blocks that follow it.
+  mutable llvm::DenseMap<BlockId, llvm::BitVector> followers;
 };
 
 /// One natural loop.

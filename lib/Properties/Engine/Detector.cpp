@@ -5,6 +5,8 @@
 
 #include "Engine/Detector.h"
 
+#include "Engine/AsyncAnalyses.h"
+
 #include "d2k/Dialect/Kern/Location.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -361,4 +363,10 @@ void Detector::finish(llvm::StringRef property, KernelFacts &into) {
   }
   launchClaims.clear();
   found = {};
+}
+
+AsyncAnalyses &Detector::getAsyncAnalyses() {
+  if (!asyncAnalyses)
+    asyncAnalyses = std::make_shared<AsyncAnalyses>(kernel);
+  return *asyncAnalyses;
 }

@@ -31,6 +31,9 @@
 
 namespace d2k::properties {
 
+struct AsyncAnalyses;
+struct StagedTile;
+
 using analysis::kNone;
 using analysis::OpId;
 using analysis::ValueId;
@@ -76,6 +79,11 @@ public:
   const analysis::Provenance &getProvenance() { return kernel.getProvenance(); }
   const analysis::MainRegion &getMainRegion() { return kernel.getMainRegion(); }
   Tier getTier() const { return options.tier; }
+  /// All tiles of input data that the kernel stages in shared memory, by
+  /// object. Include StagedTiles.h to use them.
+  llvm::ArrayRef<StagedTile> getStagedTiles();
+  /// Include AsyncAnalyses.h to use them.
+  AsyncAnalyses &getAsyncAnalyses();
 
   /// Calls `fn(id, op)` for each operation of type `OpT`, dead ones included.
   template <typename OpT, typename Fn>
@@ -185,6 +193,8 @@ private:
   std::optional<Judgement> oneWay, modelled;
   std::map<analysis::ProductClass, Judgement> soleWay;
   std::map<analysis::ObjectId, std::vector<uint32_t>> plainStores;
+  std::shared_ptr<const std::vector<StagedTile>> stagedTiles;
+  std::shared_ptr<AsyncAnalyses> asyncAnalyses;
 };
 
 /// The spelling of an element type in attributes: "bf16", "f32".

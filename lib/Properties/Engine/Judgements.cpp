@@ -355,7 +355,7 @@ Judgement Detector::judgeCopied(uint32_t access) {
       bool after = (there == block && other.op > info.op) ||
                    dominance.reaches(block, there);
       isRead |= after || !before;
-      sameOffset |= haveSameLaunchPart(*this, info, other);
+      sameOffset = sameOffset || haveSameLaunchPart(*this, info, other);
       otherRole |= !after && !before;
       readers.push_back(other.op);
     }

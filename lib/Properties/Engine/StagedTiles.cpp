@@ -16,6 +16,8 @@ using kern::ArithKind;
 namespace {
 /// Touches that are listed for one access; more are not known.
 constexpr size_t kMaxTouches = 1 << 18;
+/// Shared memory of an SM; no block has more.
+constexpr int64_t kSharedBytes = 228 * 1024;
 /// Blocks that are walked through to find reads that come too early; in larger
 /// tiles none are looked for.
 constexpr uint64_t kMaxRaceSteps = 1 << 23;
@@ -153,16 +155,25 @@ std::optional<std::vector<Touch>> properties::getTouches(Detector &detector,
       return std::nullopt;
   }
   std::vector<bool> active = forms.getActive(info.op);
+  // Threads that would be outside of the memory do not come here, though the
+  // branch that keeps them away is not understood; a loop that would lead
+  // outside is not what moves the address.
+  auto isInside = [&](int64_t at) { return at >= 0 && at < kSharedBytes; };
+  bool anyInside = false;
+  for (unsigned t = 0; t < active.size(); ++t)
+    anyInside |= active[t] && isInside(form.rest[t]);
   std::vector<Touch> touches;
   int64_t lowest = INT64_MAX;
   for (int64_t move : inner)
     for (unsigned t = 0; t < active.size(); ++t) {
-      if (!active[t])
+      if (!active[t] || (anyInside && !isInside(form.rest[t])))
         continue;
-      if (touches.size() == kMaxTouches)
+      int64_t at = form.rest[t] + move;
+      if (touches.size() == kMaxTouches ||
+          (anyInside && inner.size() > 1 && !isInside(at)))
         return std::nullopt;
-      touches.push_back({t, form.rest[t] + move});
-      lowest = std::min(lowest, touches.back().at);
+      touches.push_back({t, at});
+      lowest = std::min(lowest, at);
     }
   for (Touch &touch : touches)
     touch.at += place.low - lowest;
@@ -329,7 +340,7 @@ static void measure(Detector &detector, const TileOrder &order,
   });
 }
 
-std::vector<StagedTile> properties::findStagedTiles(Detector &detector) {
+static std::vector<StagedTile> findStagedTiles(Detector &detector) {
   const KernelIndex &index = detector.getIndex();
   const SharedObjects &objects = detector.getKernel().getSharedObjects();
   const Provenance &provenance = detector.getProvenance();
@@ -379,4 +390,11 @@ std::vector<StagedTile> properties::findStagedTiles(Detector &detector) {
     tiles.push_back(std::move(tile));
   }
   return tiles;
+}
+
+llvm::ArrayRef<StagedTile> Detector::getStagedTiles() {
+  if (!stagedTiles)
+    stagedTiles =
+        std::make_shared<const std::vector<StagedTile>>(findStagedTiles(*this));
+  return *stagedTiles;
 }

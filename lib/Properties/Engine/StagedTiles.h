@@ -13,7 +13,8 @@
 
 namespace d2k::properties {
 
-/// One shared object that input data is put into.
+/// One shared object that input data is put into; Detector::getStagedTiles has
+/// all of a kernel.
 struct StagedTile {
   analysis::SharedObjectId object = kNone;
   /// Accesses that put global data there, and those that read it.
@@ -40,9 +41,6 @@ struct Touch {
   unsigned thread;
   int64_t at;
 };
-
-/// All tiles of a kernel, by object.
-std::vector<StagedTile> findStagedTiles(Detector &detector);
 
 /// What the threads of a block touch with access number `access`, for every
 /// value of the loops inside a slot; nothing when it is not known.
