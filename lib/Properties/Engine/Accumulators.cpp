@@ -113,8 +113,15 @@ static OpId getSum(Detector &detector, OpId op) {
   return arith && arith.getKind() == ArithKind::Add ? users[0] : kNone;
 }
 
-/// Follows the accumulator of `op` to where it enters.
-static void findRoot(Detector &detector, MainProduct &product, uint32_t main) {
+namespace {
+/// Where accumulators enter, by the values on the way there.
+using Roots = llvm::DenseMap<ValueId, std::pair<uint64_t, bool>>;
+} // namespace
+
+/// Follows the accumulator of `op` to where it enters, or to where another
+/// one's way is met.
+static void findRoot(Detector &detector, MainProduct &product, uint32_t main,
+                     Roots &roots) {
   const KernelIndex &index = detector.getIndex();
   const LoopNest &loops = detector.getKernel().getLoops();
   const Provenance &provenance = detector.getProvenance();
@@ -126,7 +133,17 @@ static void findRoot(Detector &detector, MainProduct &product, uint32_t main) {
       value = in[0] == index.getFirstResult(product.op) ? in[1] : in[0];
       head = sum;
     }
+  llvm::SmallVector<ValueId, 16> way;
+  auto finish = [&] {
+    for (ValueId passed : way)
+      roots[passed] = {product.root, product.carried};
+  };
   for (unsigned i = 0; value != kNone && i < kMaxChain; ++i) {
+    if (auto known = roots.find(value); known != roots.end()) {
+      if (known->second.second || !product.carried)
+        std::tie(product.root, product.carried) = known->second;
+      return finish();
+    }
     OpId def = index.getDef(value);
     if (def == kNone) {
       BlockId block = index.getDefBlock(value);
@@ -136,7 +153,7 @@ static void findRoot(Detector &detector, MainProduct &product, uint32_t main) {
         product.root = value;
         product.carried = true;
         if (main == kNone || loop == main || !loops.encloses(main, loop))
-          return;
+          return finish();
         // A loop inside of the main one: what it starts with.
         ValueId start = kNone;
         for (const KernelIndex::Incoming &in : index.getIncoming(value))
@@ -144,7 +161,7 @@ static void findRoot(Detector &detector, MainProduct &product, uint32_t main) {
             start = in.value;
         if (start == kNone || detector.getConstants().get(start) ||
             provenance.getTerms(start).empty())
-          return;
+          return finish();
         value = start;
         continue;
       }
@@ -187,11 +204,15 @@ static void findRoot(Detector &detector, MainProduct &product, uint32_t main) {
     if (next == kNone)
       break;
     head = def;
+    // Behind a loop inside, the same values start other sums.
+    if (!product.carried)
+      way.push_back(value);
     value = next;
   }
   // Nothing is carried further: the chain itself.
   if (!product.carried)
     product.root = uint64_t(1) << 32 | head;
+  finish();
 }
 
 std::vector<MainProduct> properties::findMainProducts(Detector &detector) {
@@ -199,6 +220,7 @@ std::vector<MainProduct> properties::findMainProducts(Detector &detector) {
   const LoopNest &loops = detector.getKernel().getLoops();
   const MainRegion &region = detector.getMainRegion();
   std::vector<MainProduct> products;
+  Roots roots;
   if (region.getKind() == MainRegion::Kind::Unknown)
     return products;
   // Clones, peeled heads and remainders would count twice.
@@ -233,7 +255,7 @@ std::vector<MainProduct> properties::findMainProducts(Detector &detector) {
       continue;
     product.a = numberOf(detector, product.aValue);
     product.b = numberOf(detector, product.bValue);
-    findRoot(detector, product, most);
+    findRoot(detector, product, most, roots);
     products.push_back(product);
   }
   return products;
