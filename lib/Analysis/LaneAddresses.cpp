@@ -165,10 +165,7 @@ std::vector<LaneSpans> LaneAddresses::getAllSpans(uint32_t access,
   std::vector<LaneSpans> all;
   for (unsigned i = 0; i < iterations.size(); ++i) {
     if (!iterations[i])
-      iterations[i] = std::make_unique<LaneForms>(
-          kernel.getIndex(), kernel.getConstants(), kernel.getDominance(),
-          kernel.getLoops(), kernel.getMemory(), kernel.getUniformity(),
-          kernel.getLaneForms().getShape(), i);
+      iterations[i] = std::make_unique<LaneForms>(kernel.getLaneForms(), i);
     auto spans = getSpans(access, *iterations[i], isGlobal);
     if (!spans) {
       blocker = first;

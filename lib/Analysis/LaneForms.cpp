@@ -17,9 +17,12 @@ using kern::ArithKind;
 namespace {
 /// Deeper expressions are not followed: no address is so long.
 constexpr unsigned kMaxDepth = 400;
-/// Numbers of threads worked out before everything else is given up, so that
-/// the largest kernels stay within a second.
-constexpr uint64_t kMaxWork = 200'000'000;
+/// Numbers of threads worked out before everything else is given up: for each
+/// operation of the kernel, and for small ones, so that no input takes longer
+/// than a second a megabyte.
+constexpr uint64_t kMaxWorkOfOp = 12'000, kLeastMaxWork = 100'000'000;
+/// What looking at a value costs at least, in such numbers.
+constexpr uint64_t kWorkOfValue = 128;
 constexpr unsigned kWarp = 32;
 /// Addresses in shared memory are below this.
 constexpr int64_t kSharedEnd = int64_t(1) << 18;
@@ -37,13 +40,20 @@ LaneForms::LaneForms(const KernelIndex &index, const ConstantValues &constants,
       std::min(1024u, (shape.getThreads() + kWarp - 1) / kWarp * kWarp);
   forms.resize(index.getNumValues());
   asked.assign(index.getNumValues(), kNone);
+  maxWork = std::max(kLeastMaxWork, kMaxWorkOfOp * index.getNumOps());
+}
+
+LaneForms::LaneForms(const LaneForms &base, unsigned iteration)
+    : LaneForms(base.index, base.constants, base.dominance, base.loops,
+                base.memory, base.uniformity, base.shape, iteration) {
+  work = base.work;
 }
 
 LaneForms::LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed)
     : LaneForms(base) {
   assert(depth == 0 && "copied while a form is worked out");
   this->assumed = assumed;
-  work = 0;
+  activeIn.clear();
   // Whatever a guard or a choice by the predicate leads to is made anew.
   std::vector<ValueId> pending;
   std::vector<bool> seen(index.getNumValues(), false);
@@ -84,7 +94,7 @@ LaneForms::LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed)
 const LaneForm &LaneForms::get(ValueId value) {
   if (forms[value])
     return *forms[value];
-  if (depth >= kMaxDepth || work > kMaxWork || asked[value] != kNone) {
+  if (depth >= kMaxDepth || isExhausted() || asked[value] != kNone) {
     // Not kept: asked for on its own, it may be known.
     lowestCut = std::min(lowestCut, asked[value] == kNone ? 0u : asked[value]);
     cut = unknown(index.getDef(value));
@@ -96,7 +106,8 @@ const LaneForm &LaneForms::get(ValueId value) {
   LaneForm form = compute(value);
   asked[value] = kNone;
   --depth;
-  work += form.terms.empty() && form.rest.isSame() ? 1 : numThreads;
+  *work += form.terms.empty() && form.rest.isSame() ? kWorkOfValue
+                                                    : kWorkOfValue + numThreads;
   bool poor = !form.known || llvm::any_of(form.terms, [&](const auto &term) {
     return symbols[term.first].kind == LaneSymbolKind::Other;
   });
@@ -146,31 +157,51 @@ std::optional<std::pair<ValueId, bool>> LaneForms::getGuard(OpId op) const {
   return std::pair(guard, holds);
 }
 
-std::vector<bool> LaneForms::getActive(OpId op) {
-  std::vector<bool> active(numThreads, true);
-  for (unsigned t = shape.getThreads(); t < numThreads; ++t)
-    active[t] = false;
-  auto require = [&](ValueId condition, bool outcome) {
-    const LaneForm &form = get(condition);
-    if (form.isNumber())
-      for (unsigned t = 0; t < numThreads; ++t)
-        active[t] = active[t] && ((form.rest[t] & 1) != 0) == outcome;
-  };
-  if (ValueId guard = index.getGuard(op); guard != kNone)
-    require(guard, !index.isGuardNegated(op));
-  for (BlockId block = index.getBlockOf(op); block != kNone;) {
-    BlockId above = dominance.getImmediateDominator(block);
-    if (above == kNone)
-      break;
-    auto branch =
-        dyn_cast<kern::CondBranchOp>(index.getOp(index.getTerminator(above)));
-    llvm::ArrayRef<BlockId> next = index.getSuccessors(above);
-    if (branch && next.size() == 2 && next[0] != next[1])
-      for (unsigned side : {0u, 1u})
-        if (next[side] == block && dominance.getPredecessors(block).size() == 1)
-          require(index.getId(branch.getCondition()), side == 0);
-    block = above;
+/// Leaves those threads for which `form` is `outcome`, as far as it is known.
+static void keepWhere(const LaneForm &form, bool outcome,
+                      std::vector<bool> &active) {
+  if (form.isNumber())
+    for (unsigned t = 0; t < active.size(); ++t)
+      active[t] = active[t] && ((form.rest[t] & 1) != 0) == outcome;
+}
+
+const std::vector<bool> &LaneForms::getActiveIn(BlockId block) {
+  // From the closest block above that is known, downwards.
+  llvm::SmallVector<BlockId, 16> open;
+  while (block != kNone && !activeIn.contains(block)) {
+    open.push_back(block);
+    block = dominance.getImmediateDominator(block);
   }
+  while (!open.empty()) {
+    std::vector<bool> active;
+    if (block == kNone) {
+      active.assign(numThreads, true);
+      for (unsigned t = shape.getThreads(); t < numThreads; ++t)
+        active[t] = false;
+    } else {
+      active = activeIn[block];
+    }
+    BlockId above = block;
+    block = open.pop_back_val();
+    if (above != kNone && dominance.getPredecessors(block).size() == 1) {
+      auto branch =
+          dyn_cast<kern::CondBranchOp>(index.getOp(index.getTerminator(above)));
+      llvm::ArrayRef<BlockId> next = index.getSuccessors(above);
+      if (branch && next.size() == 2 && next[0] != next[1])
+        for (unsigned side : {0u, 1u})
+          if (next[side] == block)
+            keepWhere(get(index.getId(branch.getCondition())), side == 0,
+                      active);
+    }
+    activeIn[block] = std::move(active);
+  }
+  return activeIn[block];
+}
+
+std::vector<bool> LaneForms::getActive(OpId op) {
+  std::vector<bool> active = getActiveIn(index.getBlockOf(op));
+  if (ValueId guard = index.getGuard(op); guard != kNone)
+    keepWhere(get(guard), !index.isGuardNegated(op), active);
   return active;
 }
 
@@ -667,7 +698,7 @@ LaneForm LaneForms::computeArith(kern::ArithOp arith, OpId op, ValueId value) {
         break;
       out.push_back(*y);
     }
-    work += threads;
+    *work += threads;
     if (out.size() == threads) {
       LaneForm form;
       for (const LaneForm &f : in)

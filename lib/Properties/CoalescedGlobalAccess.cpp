@@ -78,7 +78,9 @@ static void report(Detector &detector, llvm::StringRef direction,
     if (!access->sectors) {
       Judgement judgement = Judgement::undecided(
           "has lane addresses that are not known" +
-              (access->blocker == kNone
+              (detector.getKernel().getLaneForms().isExhausted()
+                   ? ": those of the whole kernel take too long to work out"
+               : access->blocker == kNone
                    ? std::string()
                    : ": they depend on what " +
                          detector.describe(access->blocker) + " makes"),

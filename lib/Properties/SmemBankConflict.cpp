@@ -62,9 +62,12 @@ static void detect(Detector &detector) {
       detector.add(judgement.then([&] {
         return Judgement::undecided(
             "has lane addresses that are not known" +
-                (blocker == kNone ? std::string()
-                                  : ": they depend on what " +
-                                        detector.describe(blocker) + " makes"),
+                (detector.getKernel().getLaneForms().isExhausted()
+                     ? ": those of the whole kernel take too long to work out"
+                 : blocker == kNone
+                     ? std::string()
+                     : ": they depend on what " + detector.describe(blocker) +
+                           " makes"),
             "addresses computed from the thread's number, with strides "
             "that are constant",
             blocker == kNone ? llvm::ArrayRef<OpId>()

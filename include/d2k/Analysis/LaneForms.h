@@ -162,6 +162,8 @@ public:
   /// The forms of \p base where \p assumed has that value: those that do not
   /// depend on it are taken over.
   LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed);
+  /// The forms in one iteration; see above. It counts as work of \p base.
+  LaneForms(const LaneForms &base, unsigned iteration);
 
   const BlockShape &getShape() const { return shape; }
   /// Threads that numbers are worked out for: a multiple of 32, up to 1024.
@@ -187,6 +189,9 @@ public:
   std::optional<std::pair<ValueId, bool>> getGuard(OpId op) const;
   /// Threads that may run `op`, by guards and branches on their numbers.
   std::vector<bool> getActive(OpId op);
+  /// No form is worked out any more: the kernel has taken too long, and what is
+  /// not known yet stays unknown.
+  bool isExhausted() const { return *work > maxWork; }
 
   LaneForm add(const LaneForm &a, const LaneForm &b, int64_t factor = 1);
   LaneForm multiply(const LaneForm &a, int64_t factor);
@@ -197,6 +202,8 @@ public:
 
 private:
   using Key = std::vector<int64_t>;
+
+  const std::vector<bool> &getActiveIn(BlockId block);
 
   SymbolId makeSymbol(LaneSymbol symbol, LaneOrigin origin = {});
   static LaneForm unknown(OpId blocker);
@@ -294,7 +301,11 @@ private:
   /// `predicate` without the negations around it; each one turns `holds`.
   ValueId stripNot(ValueId predicate, bool &holds) const;
   unsigned depth = 0;
-  uint64_t work = 0;
+  /// Numbers of threads worked out for this kernel, and how many there may be.
+  std::shared_ptr<uint64_t> work = std::make_shared<uint64_t>(0);
+  uint64_t maxWork = 0;
+  /// By block, the threads that branches lead there.
+  llvm::DenseMap<BlockId, std::vector<bool>> activeIn;
 };
 
 } // namespace d2k::analysis
