@@ -167,8 +167,10 @@ bool WarpRoles::partsLanes(ValueId condition) {
 
 WarpSet WarpRoles::toWarps(const llvm::BitVector &set) const {
   WarpSet result = 0;
-  for (unsigned thread : set.set_bits())
-    result |= WarpSet(1) << std::min(31u, thread / 32);
+  for (auto [i, word] : llvm::enumerate(set.getData()))
+    for (unsigned half : {0u, 1u})
+      if (uint32_t(word >> (32 * half)) != 0)
+        result |= WarpSet(1) << std::min<size_t>(31, 2 * i + half);
   return result;
 }
 

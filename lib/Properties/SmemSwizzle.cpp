@@ -260,12 +260,18 @@ static void detectByThreads(Detector &detector, const StagedTile &tile) {
   llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
   int64_t origin =
       detector.getKernel().getSharedObjects().getObject(tile.object).low;
-  std::vector<std::pair<uint32_t, std::vector<WarpTouches>>> writers, readers;
+  // One permutation for all writes: bits of the row that are constant in one of
+  // them are not in another.
+  std::vector<WarpTouches> written;
+  /// Where those of each writer end.
+  std::vector<std::pair<uint32_t, size_t>> writers;
+  std::vector<std::pair<uint32_t, std::vector<WarpTouches>>> readers;
   for (uint32_t w : tile.writers) {
     auto warps = getWarps(detector, w, origin);
     if (!warps)
       return;
-    writers.push_back({w, std::move(*warps)});
+    llvm::append_range(written, *warps);
+    writers.push_back({w, written.size()});
   }
   unsigned descriptorBits = 0;
   uint32_t descriptorReader = kNone;
@@ -280,11 +286,6 @@ static void detectByThreads(Detector &detector, const StagedTile &tile) {
     if (auto warps = getWarps(detector, r, origin))
       readers.push_back({r, std::move(*warps)});
   }
-  // One permutation for all writes: bits of the row that are constant in one of
-  // them are not in another.
-  std::vector<WarpTouches> written;
-  for (const auto &[writer, warps] : writers)
-    llvm::append_range(written, warps);
   if (isSum(written, {})) {
     reportReadsAlone(detector, writers[0].first, readers);
     return;
@@ -312,9 +313,14 @@ static void detectByThreads(Detector &detector, const StagedTile &tile) {
         auto [with, without] = compare(touches, candidate);
         return with < without;
       };
-      if (!gains(warps) && llvm::none_of(writers, [&](const auto &writer) {
-            return gains(writer.second);
-          })) {
+      auto anyWriterGains = [&] {
+        size_t begin = 0;
+        return llvm::any_of(writers, [&](const auto &writer) {
+          size_t from = std::exchange(begin, writer.second);
+          return gains(llvm::ArrayRef(written).slice(from, begin - from));
+        });
+      };
+      if (!gains(warps) && !anyWriterGains()) {
         missedReader = reader;
         continue;
       }
