@@ -628,7 +628,9 @@ Value Interpreter::runBody(const clang::FunctionDecl *definition,
 
   const clang::Stmt *body = definition->getBody();
   Flow flow = execute(body);
-  (void)flow;
+  // It may also have returned before.
+  if (flow != Flow::Stop || inner.result || !inner.returns.empty())
+    leaving = Leaving::No;
   frames.pop_back();
   certain = savedCertain;
   doubts.resize(std::min(doubts.size(), savedDoubts));

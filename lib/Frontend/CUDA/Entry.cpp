@@ -431,6 +431,29 @@ void Interpreter::dropTensorMaps(size_t count) {
       forEachMap(argument, [&](size_t &map) { map -= count; });
 }
 
+void Interpreter::initializeGlobals(const clang::DeclContext *scope) {
+  for (const clang::Decl *decl : scope->noload_decls()) {
+    if (llvm::isa<clang::NamespaceDecl, clang::LinkageSpecDecl,
+                  clang::ExportDecl>(decl)) {
+      initializeGlobals(llvm::cast<clang::DeclContext>(decl));
+      continue;
+    }
+    const auto *variable = llvm::dyn_cast<clang::VarDecl>(decl);
+    if (!variable ||
+        llvm::isa<clang::VarTemplatePartialSpecializationDecl>(decl) ||
+        !variable->isThisDeclarationADefinition() || !variable->getInit() ||
+        variable->getType()->isDependentType() ||
+        variable->hasAttr<clang::CUDADeviceAttr>() ||
+        variable->hasAttr<clang::CUDAConstantAttr>() ||
+        context.getSourceManager().isInSystemHeader(variable->getLocation()))
+      continue;
+    const clang::Expr *init = variable->getInit();
+    if (!init->isValueDependent() && !init->isInstantiationDependent() &&
+        !variable->hasConstantInitialization())
+      getGlobal(variable);
+  }
+}
+
 HostTrace Interpreter::callEntry(const clang::FunctionDecl *entry,
                                  const EntryArguments *arguments) {
   // The outermost frame; global initialisers run in it.
@@ -444,6 +467,8 @@ HostTrace Interpreter::callEntry(const clang::FunctionDecl *entry,
     frames.pop_back();
     return std::move(trace);
   }
+  // What happens before main() may write other variables, too.
+  initializeGlobals(context.getTranslationUnitDecl());
   size_t firstMap = 0;
   for (int round = 0; round < 2; ++round) {
     firstMap = trace.tensorMaps.size();
@@ -458,6 +483,7 @@ HostTrace Interpreter::callEntry(const clang::FunctionDecl *entry,
     doubts.clear();
     controls.clear();
     captures.clear();
+    leaving = Leaving::No;
     runBody(definition, values, std::nullopt, nullptr);
   }
   frames.pop_back();

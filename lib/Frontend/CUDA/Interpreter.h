@@ -98,6 +98,9 @@ public:
   std::map<int64_t, std::vector<Event>> graphs;
 
 private:
+  /// What every path that is followed does now: it leaves its function and the
+  /// callers, by an exception or with the program.
+  enum class Leaving : uint8_t { No, Throw, Exit };
   /// How a statement ends.
   enum class Flow : uint8_t {
     Normal,
@@ -165,6 +168,10 @@ private:
   Flow executeDeclarations(const clang::DeclStmt *stmt);
   void declare(const clang::VarDecl *variable);
   Flow executeIf(const clang::IfStmt *stmt);
+  Flow executeTry(const clang::CXXTryStmt *stmt);
+  /// Ends the path; the callers' too when it is taken for sure.
+  Flow leave(Leaving how);
+  bool hasEnded() const { return exhausted || leaving != Leaving::No; }
   Flow executeSwitch(const clang::SwitchStmt *stmt);
   Flow executeFrom(const clang::CompoundStmt *body, size_t first);
   Flow executeLoop(const clang::Expr *condition, const clang::VarDecl *variable,
@@ -212,6 +219,8 @@ private:
   Value evaluateNew(const clang::CXXNewExpr *expr);
   Value makeTemporary(const clang::Expr *expr);
   void initialize(Cell *target, const clang::Expr *init);
+  /// Runs the initialisers of variables outside of functions, in their order.
+  void initializeGlobals(const clang::DeclContext *scope);
   void initializeStdList(Cell *target,
                          const clang::CXXStdInitializerListExpr *list);
   void initializeList(Cell *target, const clang::InitListExpr *list);
@@ -268,6 +277,7 @@ private:
   std::vector<Control> controls;
   uint64_t steps = 0;
   bool exhausted = false;
+  Leaving leaving = Leaving::No;
 };
 
 /// Whether a model exists for a function, and its result.

@@ -138,7 +138,7 @@ Interpreter::Flow Interpreter::branch(const Value &condition,
 Interpreter::Flow Interpreter::execute(const clang::Stmt *stmt) {
   if (!stmt)
     return Flow::Normal;
-  if (!step(stmt))
+  if (leaving != Leaving::No || !step(stmt))
     return Flow::Stop;
   switch (stmt->getStmtClass()) {
   case clang::Stmt::CompoundStmtClass:
@@ -184,9 +184,7 @@ Interpreter::Flow Interpreter::execute(const clang::Stmt *stmt) {
   case clang::Stmt::LabelStmtClass:
     return execute(llvm::cast<clang::LabelStmt>(stmt)->getSubStmt());
   case clang::Stmt::CXXTryStmtClass: {
-    // Handlers run only when something throws, and CUDA calls succeed.
-    const auto *attempt = llvm::cast<clang::CXXTryStmt>(stmt);
-    return execute(attempt->getTryBlock());
+    return executeTry(llvm::cast<clang::CXXTryStmt>(stmt));
   }
   case clang::Stmt::GotoStmtClass:
     return executeGoto(llvm::cast<clang::GotoStmt>(stmt));
@@ -204,7 +202,7 @@ Interpreter::Flow Interpreter::execute(const clang::Stmt *stmt) {
     if (const auto *cleanups = llvm::dyn_cast<clang::ExprWithCleanups>(expr))
       expr = cleanups->getSubExpr();
     if (llvm::isa<clang::CXXThrowExpr>(expr))
-      return Flow::Stop;
+      return leave(Leaving::Throw);
     if (expr->isGLValue())
       evaluateAddress(expr);
     else
@@ -212,11 +210,39 @@ Interpreter::Flow Interpreter::execute(const clang::Stmt *stmt) {
     if (const auto *callExpr =
             llvm::dyn_cast<clang::CallExpr>(expr->IgnoreParenImpCasts()))
       if (const clang::FunctionDecl *callee = callExpr->getDirectCallee())
-        if (callee->isNoReturn())
-          return Flow::Stop;
-    return exhausted ? Flow::Stop : Flow::Normal;
+        if (callee->isNoReturn() && leaving == Leaving::No)
+          return leave(Leaving::Exit);
+    return hasEnded() ? Flow::Stop : Flow::Normal;
   }
   return Flow::Normal;
+}
+
+Interpreter::Flow Interpreter::leave(Leaving how) {
+  // On a path that is perhaps not taken the others go on.
+  if (certain && !exhausted)
+    leaving = how;
+  return Flow::Stop;
+}
+
+Interpreter::Flow Interpreter::executeTry(const clang::CXXTryStmt *stmt) {
+  // Handlers run only when something throws, and CUDA calls succeed.
+  Flow flow = execute(stmt->getTryBlock());
+  if (leaving != Leaving::Throw || stmt->getNumHandlers() == 0)
+    return flow;
+  leaving = Leaving::No;
+  const clang::CXXCatchStmt *handler = stmt->getHandler(0);
+  std::string line = std::to_string(getPlace(handler->getBeginLoc()).line);
+  if (stmt->getNumHandlers() > 1)
+    markIncomplete("which handler catches the exception is not known, only "
+                   "the one at line " +
+                   line + " is followed");
+  // Whether it catches the exception is not looked at.
+  certain = false;
+  doubts.push_back("is behind an exception that is perhaps caught at line " +
+                   line);
+  if (const clang::VarDecl *exception = handler->getExceptionDecl())
+    declare(exception);
+  return execute(handler->getHandlerBlock());
 }
 
 void Interpreter::destroy(const Value &object, clang::QualType type) {
@@ -348,8 +374,10 @@ Interpreter::executeDeclarations(const clang::DeclStmt *stmt) {
       for (const clang::BindingDecl *binding : group->bindings())
         if (const clang::VarDecl *holder = binding->getHoldingVar())
           declare(holder);
+    if (hasEnded())
+      break;
   }
-  return exhausted ? Flow::Stop : Flow::Normal;
+  return hasEnded() ? Flow::Stop : Flow::Normal;
 }
 
 namespace {

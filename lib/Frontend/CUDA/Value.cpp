@@ -103,8 +103,11 @@ void Storage::build(Cell *cell, unsigned depth) {
     // Members of a union get storage of their own: reading another member than
     // the one written is undefined and gives unknown here.
     clang::QualType held = getHeldType(cxx);
-    for (const clang::FieldDecl *field : record->fields())
+    for (const clang::FieldDecl *field : record->fields()) {
       addChild(held.isNull() ? field->getType() : held);
+      if (field->isBitField() && !field->getBitWidth()->isValueDependent())
+        cell->children.back()->fieldBits = field->getBitWidthValue();
+    }
   }
 }
 
@@ -177,8 +180,21 @@ Cell *Storage::getTarget(const Value &pointer) {
 // Writing
 //===----------------------------------------------------------------------===//
 
+/// The value of an integer kept in `bits` bits.
+static int64_t truncate(int64_t value, unsigned bits, bool isSigned) {
+  if (bits >= 64)
+    return value;
+  uint64_t low = uint64_t(value) & ((uint64_t(1) << bits) - 1);
+  if (isSigned && (low >> (bits - 1)) & 1)
+    low |= ~uint64_t(0) << bits;
+  return int64_t(low);
+}
+
 void Storage::write(Cell *cell, Value value) {
   log.emplace_back(cell, cell->value);
+  if (cell->fieldBits && value.isInteger())
+    value.integer = truncate(value.integer, cell->fieldBits,
+                             cell->type->isSignedIntegerOrEnumerationType());
   cell->value = value;
 }
 

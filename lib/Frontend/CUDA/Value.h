@@ -157,6 +157,8 @@ public:
   bool isEscaped = false;
   /// Cells are numbered in the order in which they are made.
   size_t number = 0;
+  /// Bits of a bit-field; 0 for other objects.
+  unsigned fieldBits = 0;
   /// Bytes of memory without a type.
   std::optional<int64_t> rawBytes;
   /// The contents of a scalar; for a CUtensorMap what it describes.

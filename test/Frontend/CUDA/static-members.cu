@@ -57,3 +57,40 @@ extern "C" int run(const Args *a) {
   // CHECK: any shape
   return 0;
 }
+
+// RUN: d2k-host --arch sm_90a --entry before --axis n=1 %s \
+// RUN:   | FileCheck %s --check-prefix=BEFORE
+// Initialisers run before the entry, in their order, and write other variables.
+struct Count {
+  Count() { total = total * 2 + 1; }
+  static int total;
+};
+int Count::total = 3;
+static Count one, two;
+static dim3 grids[2];
+static bool fill() {
+  for (int i = 0; i < 2; ++i)
+    grids[i] = dim3(5 + i, 2);
+  return true;
+}
+static const bool kFilled = fill();
+
+// A bit-field keeps the bits that it has.
+struct Packed {
+  unsigned tile : 3, rest : 29;
+  int sign : 2;
+};
+
+// BEFORE: trace before
+extern "C" int before(const Args *a) {
+  // BEFORE: grid 15x1x1 {{.*}}(y, 1)
+  step<<<Count::total, 32>>>(a->y, 1);
+  // BEFORE: grid 6x2x1 {{.*}}(y, 2)
+  step<<<grids[a->n], 32>>>(a->y, 2);
+  Packed packed{};
+  packed.tile = 10;
+  packed.sign = 3;
+  // BEFORE: grid 2x1x1 {{.*}}(y, -1)
+  step<<<packed.tile, 32>>>(a->y, packed.sign);
+  return 0;
+}
