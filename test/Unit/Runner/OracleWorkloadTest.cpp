@@ -48,7 +48,7 @@ protected:
 
   void SetUp() override { open(1); }
 
-  void open(unsigned ranks) {
+  void open(unsigned ranks, bool keepsExpected = false) {
     Result<const CudaDriver *> loaded = CudaDriver::load();
     ASSERT_TRUE(loaded) << loaded.error().message;
     driver = *loaded;
@@ -67,6 +67,7 @@ protected:
     config.sets = 2;
     config.workspaceBytes = 1000;
     config.referenceLibrary = D2K_REFERENCE_STUB;
+    config.keepsExpected = keepsExpected;
     Result<std::unique_ptr<OracleWorkload>> created =
         OracleWorkload::create(*driver, config);
     ASSERT_TRUE(created) << created.error().message;
@@ -246,6 +247,40 @@ TEST_F(OracleWorkloadTest, PerturbedInputsAreJudgedAnew) {
   EXPECT_TRUE(stale.changedInputs.empty());
   compute();
   EXPECT_TRUE(judge().passed);
+}
+
+TEST_F(OracleWorkloadTest, ExpectedValuesAreKeptUntilInputsAreDrawn) {
+  for (bool isKept : {false, true}) {
+    open(1, isKept);
+    prepare();
+    compute();
+    EXPECT_TRUE(judge().passed);
+    // Inputs are looked at when outputs are captured; what is written later
+    // shows whether they were read again.
+    getData("X")[17] = write(99);
+    Result<Judgement> second = oracle->judge(0, std::nullopt);
+    ASSERT_TRUE(second) << second.error().message;
+    EXPECT_EQ(second->passed, isKept);
+
+    // Other elements, the same inputs.
+    prepare();
+    compute();
+    EXPECT_EQ(judge(11).compared, 54u * 16);
+    getData("Y")[20 * 60 + 30] = write(99);
+    EXPECT_EQ(judge().failed, 1u);
+
+    // Other inputs: what was right is not.
+    ASSERT_TRUE(oracle->fill(0, {std::string(task::kRandomTrial), 8}));
+    EXPECT_FALSE(judge().passed);
+    compute();
+    EXPECT_TRUE(judge().passed);
+    std::vector<uint16_t> before(getData("X"), getData("X") + kCount);
+    for (uint64_t seed = 1;
+         std::equal(before.begin(), before.end(), getData("X")); ++seed)
+      ASSERT_TRUE(oracle->prepare({0}, seed));
+    compute();
+    EXPECT_TRUE(judge().passed);
+  }
 }
 
 TEST_F(OracleWorkloadTest, SamplesTakeAllEdges) {
