@@ -335,7 +335,12 @@ Value Interpreter::evaluateCall(const clang::CallExpr *expr) {
       evaluateArguments(nullptr, args, nullptr);
       return makeUnknown("the call " + describe(expr));
     }
-    if (method->isVirtual() && !llvm::isa<clang::CXXDestructorDecl>(method)) {
+    // `Base::get()` names the function.
+    const auto *member = llvm::dyn_cast<clang::MemberExpr>(
+        memberCall->getCallee()->IgnoreParens());
+    bool isFixed = member && member->hasQualifier();
+    if (method->isVirtual() && !isFixed &&
+        !llvm::isa<clang::CXXDestructorDecl>(method)) {
       const clang::CXXMethodDecl *overrider = findOverrider(method, self);
       if (!overrider) {
         for (const Value &value : evaluateArguments(method, args, nullptr))
@@ -407,10 +412,42 @@ Value Interpreter::callValue(const Value &function,
   return makeUnknown("a callback in " + describe(site));
 }
 
+/// The call operator that a lambda's conversion to a function pointer stands
+/// for: Clang gives the function that is pointed to an empty body.
+static const clang::CXXMethodDecl *
+getLambdaOperator(const clang::CXXMethodDecl *invoker) {
+  const clang::CXXRecordDecl *lambda = invoker->getParent();
+  const clang::CXXMethodDecl *result = lambda->getLambdaCallOperator();
+  if (!result || !lambda->isGenericLambda())
+    return result;
+  const clang::TemplateArgumentList *arguments =
+      invoker->getTemplateSpecializationArgs();
+  clang::FunctionTemplateDecl *pattern = result->getDescribedFunctionTemplate();
+  if (!arguments || !pattern)
+    return nullptr;
+  void *position = nullptr;
+  return llvm::dyn_cast_or_null<clang::CXXMethodDecl>(
+      pattern->findSpecialization(arguments->asArray(), position));
+}
+
 Value Interpreter::call(const clang::FunctionDecl *callee,
                         std::vector<Value> arguments,
                         std::vector<clang::QualType> types,
                         std::optional<Value> self, const clang::Expr *site) {
+  if (const auto *invoker = llvm::dyn_cast<clang::CXXMethodDecl>(callee);
+      invoker && invoker->isLambdaStaticInvoker()) {
+    if (const clang::CXXMethodDecl *body = getLambdaOperator(invoker)) {
+      callee = body;
+      // It captures nothing.
+      self = Value::makePointer(
+          storage.make(context.getCanonicalTagType(invoker->getParent())));
+    } else {
+      markIncomplete("the lambda called at " +
+                     (site ? describe(site) : invoker->getNameAsString()) +
+                     " is not known");
+      return makeUnknown("the result of a lambda");
+    }
+  }
   CallSite callSite;
   callSite.callee = callee;
   std::string name = callee->getNameAsString();
@@ -509,6 +546,10 @@ bool Interpreter::mayTouchDevice(const clang::FunctionDecl *function) {
   if (auto known = deviceFunctions.find(function);
       known != deviceFunctions.end())
     return known->second;
+  // The body is that of the call operator.
+  if (const auto *method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
+      method && method->isLambdaStaticInvoker())
+    return true;
   bool result = false;
   llvm::SetVector<const clang::FunctionDecl *> work;
   work.insert(function);
@@ -535,7 +576,7 @@ bool Interpreter::mayTouchDevice(const clang::FunctionDecl *function) {
 }
 
 Value Interpreter::callOpaque(const CallSite &call) {
-  bool touchesDevice = false;
+  bool usesDevice = false;
   // An object is at hand for the function that works on it.
   const auto *method =
       llvm::dyn_cast_or_null<clang::CXXMethodDecl>(call.callee);
@@ -552,15 +593,16 @@ Value Interpreter::callOpaque(const CallSite &call) {
       storage.escapeTargets(argument);
     else
       storage.escape(argument);
-    touchesDevice |=
-        argument.kind == Value::Kind::Device ||
-        argument.kind == Value::Kind::Handle ||
-        (argument.kind == Value::Kind::Function && argument.function &&
-         argument.function->hasAttr<clang::CUDAGlobalAttr>());
+    usesDevice |= argument.kind == Value::Kind::Device ||
+                  argument.kind == Value::Kind::Handle ||
+                  (argument.kind == Value::Kind::Function &&
+                   argument.function && mayTouchDevice(argument.function));
   }
+  // What the thread does is in an object behind a pointer.
+  usesDevice |= call.name == "_M_start_thread";
   std::string where = call.site ? describe(call.site) : call.qualifiedName;
   std::string reason = "the result of " + where;
-  if (touchesDevice) {
+  if (usesDevice) {
     Event &event = addEvent(EventKind::Opaque, call.site);
     event.call = call.qualifiedName;
     markIncomplete(call.qualifiedName +

@@ -89,12 +89,20 @@ private:
 };
 } // namespace
 
-/// Whether \p stmt launches; the functions that it names go to \p callees.
+/// Whether \p stmt launches; the functions that it names, also through the
+/// initialisers of variables, go to \p callees.
 static bool scanBody(const clang::Stmt *stmt,
-                     llvm::DenseSet<const clang::FunctionDecl *> &callees) {
+                     llvm::DenseSet<const clang::FunctionDecl *> &callees,
+                     llvm::DenseSet<const clang::VarDecl *> &variables) {
   if (!stmt)
     return false;
   bool launches = llvm::isa<clang::CUDAKernelCallExpr>(stmt);
+  // A table of functions.
+  if (const auto *ref = llvm::dyn_cast<clang::DeclRefExpr>(stmt))
+    if (const auto *variable = llvm::dyn_cast<clang::VarDecl>(ref->getDecl());
+        variable && variable->hasGlobalStorage() &&
+        variables.insert(variable->getCanonicalDecl()).second)
+      launches |= scanBody(variable->getAnyInitializer(), callees, variables);
   if (const auto *ref = llvm::dyn_cast<clang::DeclRefExpr>(stmt))
     if (const auto *function =
             llvm::dyn_cast<clang::FunctionDecl>(ref->getDecl())) {
@@ -118,9 +126,9 @@ static bool scanBody(const clang::Stmt *stmt,
       callees.insert(definition);
   }
   if (const auto *lambda = llvm::dyn_cast<clang::LambdaExpr>(stmt))
-    launches |= scanBody(lambda->getBody(), callees);
+    launches |= scanBody(lambda->getBody(), callees, variables);
   for (const clang::Stmt *child : stmt->children())
-    launches |= scanBody(child, callees);
+    launches |= scanBody(child, callees, variables);
   return launches;
 }
 
@@ -131,9 +139,11 @@ findRoots(const FunctionCollector &functions) {
                  llvm::DenseSet<const clang::FunctionDecl *>>
       callees;
   llvm::DenseSet<const clang::FunctionDecl *> launching, called;
-  for (const clang::FunctionDecl *function : functions.host)
-    if (scanBody(function->getBody(), callees[function]))
+  for (const clang::FunctionDecl *function : functions.host) {
+    llvm::DenseSet<const clang::VarDecl *> variables;
+    if (scanBody(function->getBody(), callees[function], variables))
       launching.insert(function);
+  }
   bool changed = true;
   while (changed) {
     changed = false;
