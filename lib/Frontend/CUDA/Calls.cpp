@@ -331,8 +331,22 @@ Value Interpreter::evaluateCall(const clang::CallExpr *expr) {
     const clang::Expr *object = memberCall->getImplicitObjectArgument();
     Value self = object->getType()->isPointerType() ? evaluate(object)
                                                     : evaluateAddress(object);
+    // `(object.*pointer)(...)`
+    if (const auto *access = llvm::dyn_cast<clang::BinaryOperator>(
+            memberCall->getCallee()->IgnoreParens());
+        !method && access) {
+      Value target = evaluate(access->getRHS());
+      if (target.kind == Value::Kind::Function)
+        method = llvm::dyn_cast_or_null<clang::CXXMethodDecl>(target.function);
+    }
     if (!method) {
-      evaluateArguments(nullptr, args, nullptr);
+      for (const Value &value : evaluateArguments(nullptr, args, nullptr))
+        storage.escape(value);
+      storage.escape(self);
+      std::string reason =
+          "a call through a pointer that is not known, " + describe(expr);
+      storage.havocEscaped(storage.intern(reason));
+      markIncomplete(reason + ", may launch anything");
       return makeUnknown("the call " + describe(expr));
     }
     // `Base::get()` names the function.
@@ -342,6 +356,16 @@ Value Interpreter::evaluateCall(const clang::CallExpr *expr) {
     if (method->isVirtual() && !isFixed &&
         !llvm::isa<clang::CXXDestructorDecl>(method)) {
       const clang::CXXMethodDecl *overrider = findOverrider(method, self);
+      // While a constructor or destructor runs, its class is that of the object
+      // ([class.cdtor]).
+      const auto *around =
+          llvm::dyn_cast<clang::CXXMethodDecl>(frame().function);
+      if (around &&
+          llvm::isa<clang::CXXConstructorDecl, clang::CXXDestructorDecl>(
+              around) &&
+          llvm::isa<clang::CXXThisExpr>(object->IgnoreParenImpCasts()))
+        overrider = method->getCorrespondingMethodInClass(around->getParent(),
+                                                          /*MayBeBase=*/true);
       if (!overrider) {
         for (const Value &value : evaluateArguments(method, args, nullptr))
           storage.escape(value);

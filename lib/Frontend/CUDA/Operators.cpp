@@ -236,8 +236,17 @@ Value Interpreter::evaluateUnary(const clang::UnaryOperator *expr) {
   clang::QualType type = expr->getType();
   switch (expr->getOpcode()) {
   case clang::UO_AddrOf:
-    if (sub->getType()->isMemberPointerType() || type->isMemberPointerType())
+    if (type->isMemberPointerType()) {
+      const auto *ref =
+          llvm::dyn_cast<clang::DeclRefExpr>(sub->IgnoreParens());
+      if (const auto *method =
+              ref ? llvm::dyn_cast<clang::CXXMethodDecl>(ref->getDecl())
+                  : nullptr)
+        return Value::makeFunction(method);
       return makeUnknown("a pointer to a member");
+    }
+    if (sub->getType()->isMemberPointerType())
+      return makeUnknown("a pointer to a pointer to a member");
     return evaluateAddress(sub);
   case clang::UO_PostInc:
   case clang::UO_PostDec: {
