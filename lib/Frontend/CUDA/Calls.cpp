@@ -349,6 +349,8 @@ Value Interpreter::evaluateCall(const clang::CallExpr *expr) {
       markIncomplete(reason + ", may launch anything");
       return makeUnknown("the call " + describe(expr));
     }
+    if (llvm::isa<clang::CXXDestructorDecl>(method) && method->isTrivial())
+      return Value();
     // `Base::get()` names the function.
     const auto *member = llvm::dyn_cast<clang::MemberExpr>(
         memberCall->getCallee()->IgnoreParens());

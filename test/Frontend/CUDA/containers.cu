@@ -91,6 +91,23 @@ extern "C" int run(const Args *a) {
   for (size_t i = 0; i < sizes.size(); ++i)
     step<<<sizes[i], 32>>>(y, 2);
 
+  // Records that are chosen among, and one that is taken away.
+  struct Config {
+    int m, n;
+  };
+  std::vector<Config> configs;
+  for (int m : {64, 128})
+    for (int k : {256, 64, 128})
+      configs.push_back({m, k});
+  std::sort(configs.begin(), configs.end(),
+            [](const Config &p, const Config &q) {
+              return p.m != q.m ? p.m > q.m : p.n > q.n;
+            });
+  configs.erase(configs.begin());
+  configs.pop_back();
+  // CHECK: launch step(float*, int) grid 4x1x1 block 64x1x1 {{.*}}(y, 128)
+  step<<<configs.size(), configs.back().m>>>(y, configs.back().n);
+
   // A tree has its order, whatever that of the insertions.
   std::map<int, int> tree = {{5, 50}, {2, 20}, {9, 90}};
   tree[7] = 70;
