@@ -337,6 +337,7 @@ void Interpreter::fillArguments(Cell *record, const EntryArguments *arguments) {
           buffer.kind = found->second.isOutput ? Buffer::Kind::Output
                                                : Buffer::Kind::Input;
           buffer.bytes = found->second.bytes;
+          tensors.insert(trace.buffers.size());
         }
       buffer.name = name;
       storage.write(cell, Value::makeDevice(addBuffer(std::move(buffer)), 0));

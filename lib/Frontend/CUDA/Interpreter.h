@@ -19,6 +19,7 @@
 #include "clang/AST/Expr.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/Stmt.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -208,6 +209,11 @@ private:
   Value toBase(Value address, const clang::CastExpr *cast);
   Value evaluateUnary(const clang::UnaryOperator *expr);
   Value evaluateBinary(const clang::BinaryOperator *expr);
+  /// The remainder, or the masked low bits, of an address whose alignment is
+  /// known.
+  std::optional<int64_t> computeLowBits(clang::BinaryOperatorKind op,
+                                        const Value &address,
+                                        const Value &number) const;
   Value compute(clang::BinaryOperatorKind op, const Value &left,
                 const Value &right, clang::QualType operandType,
                 clang::QualType resultType, const clang::Expr *site);
@@ -263,6 +269,8 @@ private:
   llvm::DenseMap<const clang::ValueDecl *, size_t> symbols;
   llvm::DenseMap<const clang::OpaqueValueExpr *, Value> opaqueValues;
   llvm::DenseMap<const clang::FunctionDecl *, bool> deviceFunctions;
+  /// Buffers that are tensors of the task.
+  llvm::DenseSet<size_t> tensors;
   bool certain = true;
   std::vector<std::string> doubts;
   /// Conditions under which the code at hand runs. A value that is written to

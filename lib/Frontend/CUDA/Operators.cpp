@@ -60,6 +60,28 @@ static std::optional<int64_t> computeInteger(clang::BinaryOperatorKind op,
   }
 }
 
+std::optional<int64_t> Interpreter::computeLowBits(clang::BinaryOperatorKind op,
+                                                   const Value &address,
+                                                   const Value &number) const {
+  // The tensors of a task start at a multiple of 256 bytes (the header of the
+  // task), and so does what cudaMalloc returns (CUDA C++ Programming Guide,
+  // "Device Memory Accesses").
+  constexpr int64_t kAlignment = 256;
+  if (address.kind != Value::Kind::Device || !address.byteOffset ||
+      !number.isInteger() || address.integer < 0 ||
+      size_t(address.integer) >= trace.buffers.size())
+    return std::nullopt;
+  auto buffer = size_t(address.integer);
+  if (!tensors.contains(buffer) &&
+      trace.buffers[buffer].kind != Buffer::Kind::Allocation)
+    return std::nullopt;
+  int64_t mask = op == clang::BO_Rem ? number.integer - 1 : number.integer;
+  if (mask < 0 || mask >= kAlignment ||
+      (op == clang::BO_Rem && (number.integer & mask) != 0))
+    return std::nullopt;
+  return *address.byteOffset & mask;
+}
+
 Value Interpreter::compute(clang::BinaryOperatorKind op, const Value &left,
                            const Value &right, clang::QualType operandType,
                            clang::QualType resultType,
@@ -82,6 +104,13 @@ Value Interpreter::compute(clang::BinaryOperatorKind op, const Value &left,
     if (!value)
       return unknown(Value());
     return wrap(Value::makeInteger(*value, origins), resultType);
+  }
+  if (op == clang::BO_Rem || op == clang::BO_And) {
+    std::optional<int64_t> bits = computeLowBits(op, left, right);
+    if (!bits && op == clang::BO_And)
+      bits = computeLowBits(op, right, left);
+    if (bits)
+      return Value::makeInteger(*bits, origins);
   }
   auto toReal = [](const Value &value) -> std::optional<double> {
     if (value.kind == Value::Kind::Real)
@@ -237,8 +266,7 @@ Value Interpreter::evaluateUnary(const clang::UnaryOperator *expr) {
   switch (expr->getOpcode()) {
   case clang::UO_AddrOf:
     if (type->isMemberPointerType()) {
-      const auto *ref =
-          llvm::dyn_cast<clang::DeclRefExpr>(sub->IgnoreParens());
+      const auto *ref = llvm::dyn_cast<clang::DeclRefExpr>(sub->IgnoreParens());
       if (const auto *method =
               ref ? llvm::dyn_cast<clang::CXXMethodDecl>(ref->getDecl())
                   : nullptr)
