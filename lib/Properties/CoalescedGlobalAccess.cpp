@@ -3,7 +3,7 @@
 // coalesced_global_access: the lanes of a warp use whole sectors of global
 // memory.
 
-#include "Engine/Detector.h"
+#include "Engine/GlobalData.h"
 
 #include "d2k/Analysis/LaneAddresses.h"
 
@@ -115,8 +115,6 @@ static void report(Detector &detector, llvm::StringRef direction,
 }
 
 static void detect(Detector &detector) {
-  const KernelIndex &index = detector.getIndex();
-  const Provenance &provenance = detector.getProvenance();
   const MemoryRoots &memory = detector.getMemory();
   LaneAddresses &lanes = detector.getKernel().getLaneAddresses();
   std::vector<Access> loads, stores;
@@ -127,53 +125,17 @@ static void detect(Detector &detector) {
         info.access.warpWide || !info.access.bytes ||
         info.access.form != kern::MemoryAccess::Form::Address)
       continue;
-    mlir::Operation *op = index.getOp(info.op);
-    Access access{info.op, {}, kNone, {}, {}};
-    bool isLoad = llvm::isa<kern::LoadOp, kern::AsyncCopyOp>(op);
-    if (auto load = llvm::dyn_cast<kern::LoadOp>(op)) {
-      Reach reach = Reach::None;
-      for (uint32_t r = 0; r < index.getNumResults(info.op); ++r)
-        reach = std::max(
-            reach, provenance.getReach(index.getFirstResult(info.op) + r));
-      // Tables of indices and pointers steer; they are no data.
-      if (reach == Reach::Control)
-        continue;
-      access.judgement =
-          detector.judgeInput(i)
-              .then([&] { return detector.judgeReach(reach, "what it loads"); })
-              .then([&] { return detector.judgeOneWay(); });
-    } else if (llvm::isa<kern::AsyncCopyOp>(op) && info.access.read) {
-      access.judgement =
-          detector.judgeInput(i)
-              .then([&] {
-                return detector.judgeReach(provenance.getWriteReach(i + 1),
-                                           "what it copies");
-              })
-              .then([&] { return detector.judgeOneWay(); });
-    } else if (auto store = llvm::dyn_cast<kern::StoreOp>(op)) {
-      Terms terms;
-      bool unknown = false;
-      for (mlir::Value value : store.getValues()) {
-        terms = terms | provenance.getTerms(index.getId(value));
-        unknown |= provenance.isUnknown(index.getId(value));
-      }
-      // Flags, counters and fills are no data.
-      if (terms.empty() && !unknown)
-        continue;
-      access.judgement = detector.judgeOneWay();
-      if (terms.empty())
-        access.judgement = Judgement::undecided(
-            "stores values whose origin is not known",
-            "machine code of the kernel, in which calls are resolved");
-    } else {
+    std::optional<Judgement> judgement = judgeGlobalData(detector, i);
+    if (!judgement)
       continue;
-    }
+    Access access{info.op, {}, kNone, std::move(*judgement), {}};
     access.sectors = lanes.getSectors(i);
     access.blocker = access.sectors ? kNone : lanes.getBlocker();
     if (std::optional<double> trips = getTrips(detector, info.op);
         trips && access.sectors)
       access.moved = *trips * access.sectors->bytes;
-    (isLoad ? loads : stores).push_back(std::move(access));
+    bool isStore = llvm::isa<kern::StoreOp>(detector.getIndex().getOp(info.op));
+    (isStore ? stores : loads).push_back(std::move(access));
   }
   report(detector, "load", loads);
   report(detector, "store", stores);

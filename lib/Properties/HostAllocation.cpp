@@ -3,7 +3,7 @@
 // host_allocation: a call of the entry allocates memory. What only the first
 // call does, into a static variable, is not on the launch path.
 
-#include "Engine/HostDetector.h"
+#include "Engine/HostCalls.h"
 
 using namespace d2k;
 using namespace d2k::properties;
@@ -14,15 +14,7 @@ static void detect(HostDetector &detector) {
 
 namespace d2k::properties {
 Property makeHostAllocation() {
-  PropertyInfo info;
-  info.id = "host_allocation";
-  info.group = 'E';
-  info.summary = "memory is allocated on the launch path";
-  info.attributes = {{"call", AttrType::String, {}, "the function called"}};
-  info.decidingTiers = {Tier::Source};
-  info.detectorTiers = {Tier::Source};
-  info.subject = Subject::Host;
-  info.inverse = true;
-  return {info, nullptr, detect};
+  return makeCallProperty("host_allocation",
+                          "memory is allocated on the launch path", detect);
 }
 } // namespace d2k::properties

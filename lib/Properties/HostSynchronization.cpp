@@ -2,7 +2,7 @@
 //
 // host_synchronization: the host waits for the device in a call of the entry.
 
-#include "Engine/HostDetector.h"
+#include "Engine/HostCalls.h"
 
 using namespace d2k;
 using namespace d2k::properties;
@@ -13,15 +13,8 @@ static void detect(HostDetector &detector) {
 
 namespace d2k::properties {
 Property makeHostSynchronization() {
-  PropertyInfo info;
-  info.id = "host_synchronization";
-  info.group = 'E';
-  info.summary = "the host waits for the device on the launch path";
-  info.attributes = {{"call", AttrType::String, {}, "the function called"}};
-  info.decidingTiers = {Tier::Source};
-  info.detectorTiers = {Tier::Source};
-  info.subject = Subject::Host;
-  info.inverse = true;
-  return {info, nullptr, detect};
+  return makeCallProperty("host_synchronization",
+                          "the host waits for the device on the launch path",
+                          detect);
 }
 } // namespace d2k::properties

@@ -2,7 +2,7 @@
 //
 // vector_global_access: wide loads and stores of global memory by each thread.
 
-#include "Engine/Detector.h"
+#include "Engine/GlobalData.h"
 
 #include <map>
 
@@ -103,50 +103,20 @@ static void report(Detector &detector, llvm::StringRef direction,
 
 static void detect(Detector &detector) {
   const KernelIndex &index = detector.getIndex();
-  const Provenance &provenance = detector.getProvenance();
   const MemoryRoots &memory = detector.getMemory();
   std::vector<Access> loads, stores;
-  detector.forEach<kern::LoadOp>([&](OpId id, kern::LoadOp op) {
-    llvm::ArrayRef<AccessInfo> accesses = memory.getAccessesOf(id);
-    if (accesses.empty() || !accesses[0].isGlobal() ||
-        !accesses[0].access.bytes)
-      return;
-    Reach reach = Reach::None;
-    for (uint32_t i = 0; i < index.getNumResults(id); ++i)
-      reach =
-          std::max(reach, provenance.getReach(index.getFirstResult(id) + i));
-    // Tables of indices and pointers steer; they are no data.
-    if (reach == Reach::Control)
-      return;
-    Access access{id, int64_t(*accesses[0].access.bytes), {}};
-    access.judgement =
-        detector.judgeInput(memory.getFirstAccess(id))
-            .then([&] { return detector.judgeReach(reach, "what it loads"); })
-            .then([&] { return detector.judgeOneWay(); });
-    loads.push_back(std::move(access));
-  });
-  detector.forEach<kern::StoreOp>([&](OpId id, kern::StoreOp op) {
-    llvm::ArrayRef<AccessInfo> accesses = memory.getAccessesOf(id);
-    if (accesses.empty() || !accesses[0].isGlobal() ||
-        !accesses[0].access.bytes)
-      return;
-    Terms terms;
-    bool unknown = false;
-    for (mlir::Value value : op.getValues()) {
-      terms = terms | provenance.getTerms(index.getId(value));
-      unknown |= provenance.isUnknown(index.getId(value));
-    }
-    // Flags, counters and fills are no data.
-    if (terms.empty() && !unknown)
-      return;
-    Access access{id, int64_t(*accesses[0].access.bytes), {}};
-    access.judgement = detector.judgeOneWay();
-    if (terms.empty())
-      access.judgement = Judgement::undecided(
-          "stores values whose origin is not known",
-          "machine code of the kernel, in which calls are resolved");
-    stores.push_back(std::move(access));
-  });
+  for (OpId op = 0; op < index.getNumOps(); ++op) {
+    bool isLoad = llvm::isa<kern::LoadOp>(index.getOp(op));
+    llvm::ArrayRef<AccessInfo> accesses = memory.getAccessesOf(op);
+    if (accesses.empty() ||
+        (!isLoad && !llvm::isa<kern::StoreOp>(index.getOp(op))))
+      continue;
+    if (std::optional<Judgement> judgement =
+            judgeGlobalData(detector, memory.getFirstAccess(op)))
+      (isLoad ? loads : stores)
+          .push_back(
+              {op, int64_t(*accesses[0].access.bytes), std::move(*judgement)});
+  }
   report(detector, "load", loads);
   report(detector, "store", stores);
 }
