@@ -453,13 +453,26 @@ static const cuda::Quantity *findInteger(const cuda::Argument &argument,
   return nullptr;
 }
 
-/// The most blocks that \p target holds at once.
-static std::optional<int64_t> getMostBlocks(const std::string &target) {
+/// The most blocks of this launch that \p target holds at once: no less than an
+/// occupancy query can give.
+static std::optional<int64_t> getMostBlocks(const cuda::Event &event,
+                                            const KernelFacts &kernel,
+                                            const std::string &target) {
   std::optional<cuda::Machine> machine = cuda::getMachine(target);
   std::optional<SmLimits> limits = getSmLimits(target);
   if (!machine || !limits)
     return std::nullopt;
-  return machine->multiprocessors * limits->blocks;
+  int64_t threads = 1;
+  for (const cuda::Quantity &extent : event.block)
+    threads *= extent.value.value_or(0);
+  if (threads < 1 || threads > 1024)
+    return machine->multiprocessors * limits->blocks;
+  BlockNeeds needs;
+  needs.threads = threads;
+  needs.registers = kernel.registers.value_or(0);
+  needs.sharedBytes =
+      kernel.sharedBytes.value_or(0) + event.dynamicShared.value.value_or(0);
+  return machine->multiprocessors * computeOccupancy(*limits, needs).blocks;
 }
 
 /// What `leaf` is under the launch; block 0 stands for all blocks. A grid that
@@ -588,7 +601,8 @@ static Verdict judgeLaunch(const cuda::HostTrace &trace,
   };
   std::optional<int64_t> second = evaluate(std::nullopt);
   // With the largest grid there are the fewest tiles for each block.
-  if (!second && evaluate(getMostBlocks(target)).value_or(0) != 0)
+  if (!second &&
+      evaluate(getMostBlocks(event, kernel, target)).value_or(0) != 0)
     second = 1;
   if (!second)
     return {Tristate::Unknown,
