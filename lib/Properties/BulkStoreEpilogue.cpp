@@ -39,6 +39,29 @@ static llvm::SmallVector<OpId, 4> findResults(Detector &detector,
   return stores;
 }
 
+/// Whether a store that runs after the bulk store `id` may write where access
+/// `access` of it does.
+static Judgement judgeLast(Detector &detector, OpId id, uint32_t access) {
+  const MemoryRoots &memory = detector.getMemory();
+  const AccessInfo &written = memory.getAccesses()[access];
+  llvm::SmallVector<OpId, 2> over;
+  for (const OutputStore &store : detector.getProvenance().getOutputStores()) {
+    const AccessInfo &other = memory.getAccesses()[store.access];
+    bool sameRoot = llvm::any_of(written.roots, [&](RootId root) {
+      return llvm::is_contained(other.roots, root);
+    });
+    if (store.op != id && sameRoot && !other.access.atomic &&
+        !llvm::isa<kern::BulkCopyOp>(detector.getIndex().getOp(store.op)) &&
+        detector.runsAfter(id, store.op))
+      over.push_back(store.op);
+  }
+  if (over.empty())
+    return Judgement::proved();
+  return Judgement::undecided("stores results that " + detector.describe(over) +
+                                  " may overwrite afterwards",
+                              "one way by which each result is stored", over);
+}
+
 static void detect(Detector &detector) {
   detector.forEach<kern::BulkCopyOp>([&](OpId id, kern::BulkCopyOp op) {
     if (op.getDstSpace() != kern::Space::Global ||
@@ -66,6 +89,7 @@ static void detect(Detector &detector) {
                   detector.getProvenance().getWriteReach(access + 1),
                   "what it stores");
             })
+            .then([&] { return judgeLast(detector, id, access + 1); })
             .then([&] { return detector.judgeOneWay(); });
     detector.conclude(judgement, std::move(attributes), id);
   });
