@@ -278,8 +278,15 @@ SymbolId LaneForms::getBaseOf(RootId root, ValueId value) {
     LaneSymbol symbol;
     symbol.kind = LaneSymbolKind::Base;
     symbol.root = root;
-    // cudaMalloc aligns to 256 bytes; what is inside a buffer to less.
-    symbol.alignment = 16;
+    // cudaMalloc aligns to 256 bytes; what is inside a buffer to less. What is
+    // no access's address may be a number.
+    symbol.alignment =
+        llvm::any_of(memory.getAccesses(),
+                     [&](const AccessInfo &info) {
+                       return llvm::is_contained(info.roots, root);
+                     })
+            ? 16
+            : 1;
     symbol.value = value;
     it->second = makeSymbol(std::move(symbol));
   }

@@ -10,6 +10,7 @@
 #include "Engine/AsyncAnalyses.h"
 #include "Engine/Detector.h"
 #include "Engine/RegisterPrefetch.h"
+#include "Engine/UnusedBuffers.h"
 
 #include "d2k/Analysis/SharedObjects.h"
 
@@ -531,8 +532,14 @@ void LoopPipeline::run() {
     return;
   RingSlots &slots = async.rings;
   std::vector<CopySite> sites = slots.findSites(loop, main);
+  // A clone of the loop copies for itself.
+  bool copies = !sites.empty();
+  auto multiplies = [&](uint32_t other) {
+    return llvm::any_of(detector.getMainRegion().getProducts(),
+                        [&](OpId op) { return getOwner(op) == other; });
+  };
   for (uint32_t other : main)
-    if (other != loop)
+    if (other != loop && !(copies && multiplies(other)))
       llvm::append_range(sites, slots.findSites(other, main));
   for (const CopySite &site : sites)
     addSite(site);
@@ -556,6 +563,16 @@ static void detect(Detector &detector) {
                             copies);
     return;
   }
+  if (std::optional<PickedBuffer> picked = findPickedBuffer(detector))
+    detector.addNearMiss(
+        withChange("of " + std::to_string(picked->buffers) + " buffers, " +
+                       detector.describe(picked->writes) +
+                       " fills the one that a number of the launch picks: it "
+                       "is the same one all the time, and the others are not "
+                       "used",
+                   "step the index of the buffer from one iteration to the "
+                   "next, and fill the next one while this one is read"),
+        picked->writes);
   AsyncAnalyses &async = detector.getAsyncAnalyses();
   if (region.getKind() == MainRegion::Kind::Body) {
     LoopPipeline(detector, async, kNone, {}).run();

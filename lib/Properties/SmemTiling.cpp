@@ -146,15 +146,17 @@ static void detect(Detector &detector) {
     // Copies to places that cannot be followed may be a tile all the same.
     if (tiles.empty())
       for (uint32_t i : detector.getKernel().getSharedObjects().getUnplaced()) {
-        auto store = llvm::dyn_cast<kern::StoreOp>(
-            detector.getIndex().getOp(accesses[i].op));
-        if (!store || accesses[i].space != kern::Space::Shared)
+        mlir::Operation *op = detector.getIndex().getOp(accesses[i].op);
+        if (accesses[i].space != kern::Space::Shared ||
+            !accesses[i].access.write || accesses[i].access.barrier)
           continue;
-        bool copies = llvm::any_of(store.getValues(), [&](mlir::Value value) {
-          llvm::SmallVector<ValueId, 4> loads;
-          return traceToLoads(detector, detector.getIndex().getId(value),
-                              loads);
-        });
+        bool copies = getCopyToShared(op).has_value();
+        if (auto store = llvm::dyn_cast<kern::StoreOp>(op))
+          copies = llvm::any_of(store.getValues(), [&](mlir::Value value) {
+            llvm::SmallVector<ValueId, 4> loads;
+            return traceToLoads(detector, detector.getIndex().getId(value),
+                                loads);
+          });
         if (copies)
           detector.add(
               Judgement::undecided(

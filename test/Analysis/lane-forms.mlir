@@ -250,3 +250,31 @@ kern.func entry visible @middle() attributes {kern.maxntid = array<i64: 32, 1, 1
   kern.store "st.shared.u32" shared u32 [%d : i32], %tid : i32
   kern.exit
 }
+
+// -----
+
+// A parameter of 64 bits that is no access's address may be an odd number; a
+// pointer is a multiple of 16.
+
+kern.object internal shared @two size 256 align 128
+
+kern.func entry visible @number(%x: i64 {kern.name = "x", kern.size = 8 : i64}, %k: i64 {kern.name = "k", kern.size = 8 : i64}) attributes {kern.maxntid = array<i64: 32, 1, 1>} {
+  %s = kern.address_of @two : i32
+  %c1 = kern.constant 1 : i32
+  %c128 = kern.constant 128 : i32
+  %p = kern.load "ld.param.u64" param u64 [%x : i64] -> i64
+  %n = kern.load "ld.param.u64" param u64 [%k : i64] -> i64
+  // expected-remark @+1 {{at base0}}
+  %v = kern.load "ld.global.u32" global u32 [%p : i64] -> i32
+  %low = kern.convert "cvt.u32.u64" u64 to u32 (%n) : (i64) -> i32
+  %odd = kern.arith "and.b32" and b32 (%low, %c1) : (i32, i32) -> i32
+  %a = kern.arith "mad.lo.u32" mad_lo u32 (%odd, %c128, %s) : (i32, i32, i32) -> i32
+  // expected-remark @+1 {{in 0 1}}
+  kern.store "st.shared.u32" shared u32 [%a : i32], %v : i32
+  %plow = kern.convert "cvt.u32.u64" u64 to u32 (%p) : (i64) -> i32
+  %none = kern.arith "and.b32" and b32 (%plow, %c1) : (i32, i32) -> i32
+  %b = kern.arith "mad.lo.u32" mad_lo u32 (%none, %c128, %s) : (i32, i32, i32) -> i32
+  // expected-remark @+1 {{at base3}}
+  kern.store "st.shared.u32" shared u32 [%b : i32], %v : i32
+  kern.exit
+}

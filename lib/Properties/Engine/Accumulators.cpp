@@ -193,13 +193,19 @@ static void findRoot(Detector &detector, MainProduct &product, uint32_t main,
     }
     if (next == kNone && (llvm::isa<kern::ConvertOp>(op) ||
                           (arith && arith.getKind() == ArithKind::Mul))) {
-      // A rescale of the sum, or a conversion of it.
-      for (ValueId operand : index.getOperands(def))
-        if (Terms terms = provenance.getTerms(operand);
-            next == kNone &&
-            (terms.has(ProductClass::Mac) || terms.has(ProductClass::MmaSync) ||
-             terms.has(ProductClass::Wgmma) || terms.has(ProductClass::Wmma)))
-          next = operand;
+      // A rescale of the sum, or a conversion of it. A factor that is worked
+      // out of other sums, as an exponential, is not the sum.
+      for (bool any : {false, true})
+        for (ValueId operand : index.getOperands(def)) {
+          OpId d = index.getDef(operand);
+          bool isFactor = d != kNone && llvm::isa<kern::MathOp>(index.getOp(d));
+          if (Terms terms = provenance.getTerms(operand);
+              next == kNone && (any || !isFactor) &&
+              (terms.has(ProductClass::Mac) ||
+               terms.has(ProductClass::MmaSync) ||
+               terms.has(ProductClass::Wgmma) || terms.has(ProductClass::Wmma)))
+            next = operand;
+        }
     }
     if (next == kNone)
       break;

@@ -261,6 +261,11 @@ void Detector::add(const Judgement &judgement, OpId op) {
 }
 
 void Detector::addNearMiss(std::string sentence, llvm::ArrayRef<OpId> where) {
+  // Clones of a loop miss it in the same words.
+  if (llvm::any_of(found.nearMisses, [&](const NearMiss &other) {
+        return other.reason == sentence;
+      }))
+    return;
   NearMiss miss;
   miss.reason = std::move(sentence);
   miss.where = getPlaces(where);
@@ -269,6 +274,10 @@ void Detector::addNearMiss(std::string sentence, llvm::ArrayRef<OpId> where) {
 
 void Detector::addUndecided(std::string sentence, std::string wouldDecide,
                             llvm::ArrayRef<OpId> where) {
+  if (llvm::any_of(found.undecided, [&](const Undecided &other) {
+        return other.reason == sentence;
+      }))
+    return;
   Undecided entry;
   entry.reason = std::move(sentence);
   entry.wouldDecide = std::move(wouldDecide);

@@ -21,8 +21,9 @@ kMostLoss = 5.0
 # What the report says about each trick; found by reading the decoy.
 kTricks = {
     # Without an entry: words, code that is not compiled in and functions that
-    # are not called leave nothing to say; the report on unused_buffer does not
-    # name the trick, and of false_condition_in_kernel the epilogue is undecided.
+    # are not called leave nothing to say; of false_condition_in_kernel the
+    # epilogue is undecided.
+    "unused_buffer": "is the same one all the time, and the others are not used",
     "same_thread": "stages data that only the thread which wrote it reads",
     "zero_products": "multiplies no input data: A and B are made from constants",
     "setmaxnreg": "a condition that does not tell warps apart",
