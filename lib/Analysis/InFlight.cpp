@@ -27,8 +27,10 @@ static bool isGroup(Completion completion) {
 }
 
 InFlight::InFlight(const KernelIndex &index, const ConstantValues &constants,
-                   const Dominance &dominance, const LoopNest &loops)
-    : index(index), dominance(dominance), loops(loops) {
+                   const Dominance &dominance, const LoopNest &loops,
+                   IterationValues &values, const RingSlots &rings)
+    : index(index), dominance(dominance), loops(loops), values(values),
+      rings(rings) {
   firstEffect.push_back(0);
   for (BlockId block = 0; block < index.getNumBlocks(); ++block) {
     auto [begin, end] = index.getOps(block);
@@ -74,6 +76,16 @@ struct State {
   }
 };
 } // namespace
+
+bool InFlight::isSkipped(BlockId block, uint32_t loop) const {
+  if (loop == kNone)
+    return false;
+  unsigned iterations = rings.getIterations(loop);
+  for (unsigned i = iterations / 2; i < iterations; ++i)
+    if (values.mayRun(block, loop, i))
+      return false;
+  return true;
+}
 
 /// Follows one issuing operation around one loop.
 class InFlight::Solver {
@@ -216,9 +228,27 @@ private:
                    dominance.getPosition(block) != kNone;
       onlyBefore[block] = leads[block] && !isPlace[block];
     }
+    // One of several waits is chosen at run time.
+    llvm::SmallVector<BlockId, 8> waits;
+    for (BlockId block = 0; block < n; ++block)
+      if (use[block] && block != header() && hasWait(block))
+        waits.push_back(block);
+    if (waits.size() > 1)
+      for (BlockId block : waits)
+        if (analysis.isSkipped(block, loop))
+          use[block] = false;
     for (BlockId block : dominance.getOrder())
       if (use[block])
         order.push_back(block);
+  }
+
+  bool hasWait(BlockId block) const {
+    for (uint32_t i = analysis.firstEffect[block];
+         i < analysis.firstEffect[block + 1]; ++i)
+      if (analysis.effects[i].group == group &&
+          analysis.effects[i].role == AsyncRole::Wait)
+        return true;
+    return false;
   }
 
   bool hasEffects(uint32_t inner) const {

@@ -149,7 +149,10 @@ std::optional<SharedObjects::Entry> SharedObjects::makeEntry(
       entry.factor = factor.getSame();
       continue;
     }
-    if (!s.range.full && s.range.high < INT32_MAX) {
+    // One of a few buffers, the same one for the whole launch.
+    bool picked = s.kind == LaneSymbolKind::Launch && s.values.size() > 1 &&
+                  factor.isSame();
+    if (!picked && !s.range.full && s.range.high < INT32_MAX) {
       LaneForm term;
       term.terms.push_back({symbol, factor});
       Range range = forms.getRange(term);

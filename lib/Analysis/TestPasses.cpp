@@ -478,8 +478,11 @@ struct TestInFlight : KernelTestPass<TestInFlight> {
   }
   void test(KernelContext &kernel) {
     const KernelIndex &index = kernel.getIndex();
+    IterationValues values(index, kernel.getConstants(), kernel.getLoops());
+    RingSlots rings(index, kernel.getConstants(), kernel.getDominance(),
+                    kernel.getLoops(), kernel.getMemory(), values);
     InFlight inFlight(index, kernel.getConstants(), kernel.getDominance(),
-                      kernel.getLoops());
+                      kernel.getLoops(), values, rings);
     std::vector<std::string> text(index.getNumOps());
     for (auto [number, issue] : llvm::enumerate(inFlight.getIssues())) {
       uint32_t loop = getTestLoop(kernel, issue);

@@ -29,6 +29,9 @@
 // age has been shifted out.
 //
 // A guarded commit or wait counts on both of its ways; a guarded issue as done.
+// Waits that are chosen at run time, as `cuda::pipeline` does by the number of
+// its stages, count where control comes to them in the second half of the
+// iterations that RingSlots looks at.
 //
 // Not detected: work that completes on an mbarrier (BarrierPhases.h).
 //
@@ -37,7 +40,7 @@
 #ifndef D2K_ANALYSIS_INFLIGHT_H
 #define D2K_ANALYSIS_INFLIGHT_H
 
-#include "d2k/Analysis/LoopNest.h"
+#include "d2k/Analysis/RingSlots.h"
 
 namespace d2k::analysis {
 
@@ -51,8 +54,10 @@ struct Ages {
 
 class InFlight {
 public:
+  /// \p values and \p rings tell where control comes to in an iteration.
   InFlight(const KernelIndex &index, const ConstantValues &constants,
-           const Dominance &dominance, const LoopNest &loops);
+           const Dominance &dominance, const LoopNest &loops,
+           IterationValues &values, const RingSlots &rings);
 
   /// Operations that issue work of a group mechanism, and that may run.
   llvm::ArrayRef<OpId> getIssues() const { return issues; }
@@ -78,10 +83,14 @@ private:
     bool guarded = false;
   };
   class Solver;
+  /// Whether control never comes to \p block in the steady state of \p loop.
+  bool isSkipped(BlockId block, uint32_t loop) const;
 
   const KernelIndex &index;
   const Dominance &dominance;
   const LoopNest &loops;
+  IterationValues &values;
+  const RingSlots &rings;
   std::vector<OpId> issues;
   std::vector<Effect> effects;
   /// Effects of each block: [begin, end) in `effects`.

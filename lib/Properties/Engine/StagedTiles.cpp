@@ -141,7 +141,9 @@ std::optional<std::vector<Touch>> properties::getTouches(Detector &detector,
     if (symbol == base || symbol == place.ring)
       continue;
     const LaneSymbol &s = forms.getSymbol(symbol);
-    if (s.kind == LaneSymbolKind::Launch && s.range.full)
+    // The launch picks a place for good.
+    if (s.kind == LaneSymbolKind::Launch &&
+        (s.range.full || s.values.size() > 1))
       continue;
     if (s.range.full || !factor.isSame() || s.range.high - s.range.low >= 1024)
       return std::nullopt;

@@ -226,3 +226,29 @@ __global__ void iGuardedRegister(const float *__restrict__ x, float *y, int n) {
   }
   y[threadIdx.x] = sum;
 }
+
+// cuda::pipeline chooses how many groups may stay by the number of its stages:
+// one, from the second iteration on.
+// CHECK: jChosenWait(
+// CHECK-NEXT: holds: async_pipeline (depth 2, in_flight 1, mechanism cp_async), main region, loop L0, read at ptx
+__global__ void jChosenWait(const float *x, float *y, int n) {
+  __shared__ float slots[2][kTile];
+  cuda::pipeline<cuda::thread_scope_thread> pipe = cuda::make_pipeline();
+  float sum = 0;
+  auto fetch = [&](int i) {
+    pipe.producer_acquire();
+    cuda::memcpy_async(&slots[i & 1][threadIdx.x], x + i * kTile + threadIdx.x,
+                       sizeof(float), pipe);
+    pipe.producer_commit();
+  };
+  fetch(0);
+  for (int i = 1; i < n; ++i) {
+    fetch(i);
+    pipe.consumer_wait();
+    __syncthreads();
+    sum = dot(slots[(i - 1) & 1], sum);
+    pipe.consumer_release();
+    __syncthreads();
+  }
+  y[threadIdx.x] = sum;
+}
