@@ -188,7 +188,9 @@ void ModuleLifter::findRoutines() {
 const Routine *ModuleLifter::getCallee(const sass::Function &caller,
                                        const Instruction &call) const {
   const Operand *target = call.getTarget();
-  if (!target)
+  // `CALL.REL.NOINC R8 `(kernel)`: a pointer to a function, as the distance in
+  // the register from the start of the kernel.
+  if (!target || call.operands.size() > 1)
     return nullptr;
   const sass::Function *function = nullptr;
   std::optional<uint32_t> block;
