@@ -9,6 +9,8 @@ using namespace d2k::analysis;
 namespace {
 constexpr int64_t kSector = 32, kBankBytes = 4, kBanks = 32;
 constexpr unsigned kWarp = 32;
+/// All of shared memory.
+constexpr uint64_t kMostLaneBytes = uint64_t(1) << 18;
 /// Guards that forms are made for.
 constexpr size_t kMaxGuards = 64;
 /// Distance of rows whose stride the launch chooses.
@@ -72,7 +74,10 @@ std::optional<unsigned> LaneAddresses::getLaneBytes(uint32_t access) {
       info.access.form != kern::MemoryAccess::Form::Address)
     return std::nullopt;
   if (!info.access.warpWide)
-    return unsigned(*info.access.bytes);
+    // Nothing that one lane does moves more; a copy that says so is wrong.
+    return *info.access.bytes <= kMostLaneBytes
+               ? std::optional(unsigned(*info.access.bytes))
+               : std::nullopt;
   Operation *op = kernel.getIndex().getOp(info.op);
   auto load = dyn_cast<kern::MatrixLoadOp>(op);
   auto store = dyn_cast<kern::MatrixStoreOp>(op);
