@@ -152,6 +152,9 @@ std::optional<std::vector<Touch>> properties::getTouches(Detector &detector,
       for (int64_t v = s.range.low; v <= s.range.high; ++v)
         if (s.values.empty() || llvm::is_contained(s.values, v))
           more.push_back(before + v * factor.getSame());
+    // Loops that move it alike come to the same places.
+    llvm::sort(more);
+    more.erase(std::unique(more.begin(), more.end()), more.end());
     inner = std::move(more);
     if (inner.size() > kMaxTouches)
       return std::nullopt;
@@ -165,6 +168,8 @@ std::optional<std::vector<Touch>> properties::getTouches(Detector &detector,
   for (unsigned t = 0; t < active.size(); ++t)
     anyInside |= active[t] && isInside(form.rest[t]);
   std::vector<Touch> touches;
+  touches.reserve(std::min<size_t>(
+      kMaxTouches, inner.size() * size_t(llvm::count(active, true))));
   int64_t lowest = INT64_MAX;
   for (int64_t move : inner)
     for (unsigned t = 0; t < active.size(); ++t) {
