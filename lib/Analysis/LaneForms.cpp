@@ -659,10 +659,7 @@ LaneForm LaneForms::computeArith(kern::ArithOp arith, OpId op, ValueId value) {
   llvm::SmallVector<unsigned, 4> widths;
   for (size_t i = 0; i < count; ++i)
     widths.push_back(getWidth(index.getValue(operands[i]).getType()));
-  auto fold = [&](llvm::ArrayRef<int64_t> v) -> std::optional<int64_t> {
-    llvm::SmallVector<uint64_t, 4> x;
-    for (size_t i = 0; i < v.size(); ++i)
-      x.push_back(mask(uint64_t(v[i]), widths[i]));
+  auto foldBits = [&](llvm::ArrayRef<uint64_t> x) -> std::optional<int64_t> {
     std::optional<uint64_t> y;
     if (kind == ArithKind::AddCarry)
       y = mask(x[0] + x[1], bits);
@@ -671,6 +668,12 @@ LaneForm LaneForms::computeArith(kern::ArithOp arith, OpId op, ValueId value) {
     else if (!(y = foldArith(integers, x)))
       y = foldMore(arith, x, width);
     return y ? std::optional(asSigned(mask(*y, width), width)) : std::nullopt;
+  };
+  auto fold = [&](llvm::ArrayRef<int64_t> v) {
+    llvm::SmallVector<uint64_t, 4> x;
+    for (size_t i = 0; i < v.size(); ++i)
+      x.push_back(mask(uint64_t(v[i]), widths[i]));
+    return foldBits(x);
   };
   auto foldPredicate =
       [&](llvm::ArrayRef<int64_t> v) -> std::optional<int64_t> {
@@ -696,11 +699,11 @@ LaneForm LaneForms::computeArith(kern::ArithOp arith, OpId op, ValueId value) {
     std::vector<int64_t> out;
     unsigned threads = same ? 1 : numThreads;
     out.reserve(threads);
-    llvm::SmallVector<int64_t, 4> x(count);
+    llvm::SmallVector<uint64_t, 4> x(count);
     for (unsigned t = 0; t < threads; ++t) {
       for (size_t i = 0; i < count; ++i)
-        x[i] = in[i].rest[t];
-      std::optional<int64_t> y = fold(x);
+        x[i] = mask(uint64_t(in[i].rest[t]), widths[i]);
+      std::optional<int64_t> y = foldBits(x);
       if (!y)
         break;
       out.push_back(*y);

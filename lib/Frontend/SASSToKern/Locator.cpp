@@ -17,9 +17,16 @@ Locator::Locator(MLIRContext &context, const sass::Module &module)
 
 LocationAttr Locator::getSource(const sass::Function &function,
                                 uint32_t offset) {
-  LocationAttr stack;
   std::vector<sass::LineFrame> frames =
       lines.source.lookup(function.name, offset);
+  auto same = [](const sass::LineFrame &a, const sass::LineFrame &b) {
+    return a.line == b.line && a.column == b.column && a.file == b.file &&
+           a.function == b.function;
+  };
+  if (std::equal(frames.begin(), frames.end(), lastFrames.begin(),
+                 lastFrames.end(), same))
+    return lastSource;
+  LocationAttr stack;
   // The outermost frame first: each inner one is called from what is there.
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     LocationAttr place = FileLineColLoc::get(
@@ -31,6 +38,8 @@ LocationAttr Locator::getSource(const sass::Function &function,
         stack ? LocationAttr(CallSiteLoc::get(Location(place), Location(stack)))
               : place;
   }
+  lastFrames = std::move(frames);
+  lastSource = stack;
   return stack;
 }
 

@@ -30,6 +30,9 @@ private:
   mlir::MLIRContext &context;
   mlir::StringAttr sassFile, ptxFile;
   const sass::DebugLines &lines;
+  /// Of the instruction before: most have the same ones.
+  std::vector<sass::LineFrame> lastFrames;
+  mlir::LocationAttr lastSource;
 };
 
 } // namespace d2k::sasslift
