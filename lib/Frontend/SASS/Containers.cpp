@@ -111,6 +111,110 @@ static Result<Target> findImageTarget(const std::string &name,
   return readTarget(*file, readCompilerNote(*file));
 }
 
+namespace {
+
+/// A cubin inside of a file, by the name that cuobjdump gives it.
+struct Member {
+  std::string name, contents;
+};
+
+} // namespace
+
+/// All cubins of a file; nothing when several have the same name, because
+/// cuobjdump writes them over one another.
+static Result<std::optional<std::vector<Member>>>
+extract(const std::string &program, const std::string &path) {
+  Result<TemporaryDirectory> directory = TemporaryDirectory::create();
+  if (!directory)
+    return forwardFailure(std::move(directory));
+  Extractor extractor(program, path);
+  Result<CommandResult> extraction =
+      extractor.run({"-xelf", "all"}, directory->getPath());
+  if (!extraction)
+    return forwardFailure(std::move(extraction));
+  Result<std::vector<std::string>> names = listDirectory(directory->getPath());
+  if (!names)
+    return forwardFailure(std::move(names));
+  if (names->empty())
+    return tl::unexpected<Failure>(
+        extractor.explainNone(directory->getPath(), *extraction));
+  size_t expected = getLines(extraction->output, "Extracting ELF file").size();
+  if (expected != names->size())
+    return std::nullopt;
+  std::vector<Member> members;
+  for (std::string &name : *names) {
+    Result<std::string> contents =
+        readFile(joinPath(directory->getPath(), name));
+    if (!contents)
+      return forwardFailure(std::move(contents));
+    members.push_back({std::move(name), std::move(*contents)});
+  }
+  return members;
+}
+
+/// The fat binaries of a library, program or object. Each begins with a magic
+/// number, two bytes of version, two of the length of this header and eight of
+/// the length of what is behind it.
+static std::vector<std::string_view> splitFatBinaries(std::string_view bytes) {
+  constexpr uint32_t kMagic = 0xba55ed50;
+  constexpr size_t kHeader = 16;
+  std::vector<std::string_view> parts;
+  Result<ElfFile> file = ElfFile::parse(bytes, "");
+  if (!file)
+    return parts;
+  for (const ElfSection &section : file->sections) {
+    if (section.name != ".nv_fatbin" && section.name != "__nv_relfatbin")
+      continue;
+    std::string_view left = section.contents;
+    while (left.size() > kHeader) {
+      uint64_t length = readLittleEndian<uint64_t>(left, 8);
+      uint64_t header = readLittleEndian<uint16_t>(left, 6);
+      // Padding of a linker between two of them.
+      if (readLittleEndian<uint32_t>(left, 0) != kMagic || header < kHeader ||
+          header > left.size() || length > left.size() - header) {
+        left.remove_prefix(8);
+        continue;
+      }
+      parts.push_back(left.substr(0, header + length));
+      left.remove_prefix(header + length);
+    }
+  }
+  return parts;
+}
+
+/// The cubins of a file in which several have the same name, one fat binary
+/// after the other: with -lineinfo, nvcc gives the image of the device linker
+/// and that of the source the same one. Fails for an archive, whose members are
+/// files.
+static Result<std::vector<Member>> extractParts(const std::string &program,
+                                                const std::string &path,
+                                                std::string_view bytes) {
+  Failure ambiguous{FailureKind::Input,
+                    path + ": has several images of the same name: unpack the "
+                           "archive (ar x) and name its members"};
+  Result<TemporaryDirectory> directory = TemporaryDirectory::create();
+  if (!directory)
+    return forwardFailure(std::move(directory));
+  std::vector<Member> members;
+  for (std::string_view part : splitFatBinaries(bytes)) {
+    std::string file = joinPath(directory->getPath(), "part.fatbin");
+    if (Result<void> done = writeFile(file, std::string(part)); !done)
+      return forwardFailure(std::move(done));
+    Result<std::optional<std::vector<Member>>> some = extract(program, file);
+    // One with PTX only is passed over.
+    if (!some)
+      continue;
+    if (!*some)
+      return tl::unexpected<Failure>(ambiguous);
+    for (Member &member : **some)
+      members.push_back({std::to_string(members.size() + 1) + "." + member.name,
+                         std::move(member.contents)});
+  }
+  if (members.empty())
+    return tl::unexpected<Failure>(ambiguous);
+  return members;
+}
+
 Result<std::vector<Image>> d2k::sass::listImages(const std::string &path,
                                                  const ReadOptions &options) {
   Result<std::string> bytes = readFile(path);
@@ -136,38 +240,21 @@ Result<std::vector<Image>> d2k::sass::listImages(const std::string &path,
       return forwardFailure(std::move(found));
     program = std::move(*found);
   }
-  Result<TemporaryDirectory> directory = TemporaryDirectory::create();
-  if (!directory)
-    return forwardFailure(std::move(directory));
-  Extractor extractor(program, path);
-  Result<CommandResult> extraction =
-      extractor.run({"-xelf", "all"}, directory->getPath());
-  if (!extraction)
-    return forwardFailure(std::move(extraction));
-  Result<std::vector<std::string>> names = listDirectory(directory->getPath());
-  if (!names)
-    return forwardFailure(std::move(names));
-  if (names->empty())
-    return tl::unexpected<Failure>(
-        extractor.explainNone(directory->getPath(), *extraction));
-  // cuobjdump names images by their place in a member; of members of the same
-  // name only one survives.
-  size_t expected = getLines(extraction->output, "Extracting ELF file").size();
-  if (expected != names->size())
-    return fail(FailureKind::Input,
-                path + ": has " + std::to_string(expected) +
-                    " images, of which several have the same name: unpack the "
-                    "archive (ar x) and name its members");
-  for (const std::string &member : *names) {
-    Result<std::string> contents =
-        readFile(joinPath(directory->getPath(), member));
-    if (!contents)
-      return forwardFailure(std::move(contents));
-    std::string name = path + ": " + member;
-    Result<Target> target = findImageTarget(name, *contents);
+  Result<std::optional<std::vector<Member>>> members = extract(program, path);
+  if (!members)
+    return forwardFailure(std::move(members));
+  if (!*members) {
+    Result<std::vector<Member>> parts = extractParts(program, path, *bytes);
+    if (!parts)
+      return forwardFailure(std::move(parts));
+    *members = std::move(*parts);
+  }
+  for (Member &member : **members) {
+    std::string name = path + ": " + member.name;
+    Result<Target> target = findImageTarget(name, member.contents);
     if (!target)
       return forwardFailure(std::move(target));
-    images.push_back({name, *target, std::move(*contents)});
+    images.push_back({name, *target, std::move(member.contents)});
   }
   return images;
 }
