@@ -34,6 +34,14 @@ static Value release(Interpreter &interpreter, const CallSite &call) {
   return success();
 }
 
+/// The stream in argument `at`, or the default one where there is none.
+static StreamId getStream(Interpreter &interpreter, const CallSite &call,
+                          std::optional<unsigned> at) {
+  return at && *at < call.arguments.size()
+             ? interpreter.toStream(interpreter.getArgument(call, *at))
+             : 1;
+}
+
 /// A copy; `asynchronous` when the host does not wait for it.
 static Value copy(Interpreter &interpreter, const CallSite &call,
                   unsigned destinationAt, unsigned sourceAt, unsigned sizeAt,
@@ -42,10 +50,7 @@ static Value copy(Interpreter &interpreter, const CallSite &call,
   Value source = interpreter.getArgument(call, sourceAt);
   Value size = interpreter.getArgument(call, sizeAt);
   bool asynchronous = call.name.contains("Async");
-  StreamId stream =
-      streamAt && *streamAt < call.arguments.size()
-          ? interpreter.toStream(interpreter.getArgument(call, *streamAt))
-          : 1;
+  StreamId stream = getStream(interpreter, call, streamAt);
   Event &event = interpreter.addEvent(EventKind::Copy, call.site);
   event.call = call.qualifiedName;
   event.destination = interpreter.toBuffer(destination);
@@ -71,10 +76,7 @@ static Value copy(Interpreter &interpreter, const CallSite &call,
 
 static Value fill(Interpreter &interpreter, const CallSite &call,
                   unsigned sizeAt, std::optional<unsigned> streamAt) {
-  StreamId stream =
-      streamAt && *streamAt < call.arguments.size()
-          ? interpreter.toStream(interpreter.getArgument(call, *streamAt))
-          : 1;
+  StreamId stream = getStream(interpreter, call, streamAt);
   Event &added = interpreter.addEvent(EventKind::Fill, call.site);
   added.call = call.qualifiedName;
   added.destination = interpreter.toBuffer(interpreter.getArgument(call, 0));

@@ -89,21 +89,31 @@ static void readModes(Interpreter &interpreter, TensorMap &map,
                                      : "nan";
 }
 
-/// cuTensorMapEncodeTiled(map, type, rank, address, dims, strides, box,
-///                        elementStrides, interleave, swizzle, l2, fill)
-static Value encodeTiled(Interpreter &interpreter, const CallSite &call) {
-  TensorMap map;
+/// The type, address, dimensions and strides that every kind of map has in its
+/// arguments 1 to 5. Returns the number of dimensions, 0 when it is not known
+/// to be from `leastRank` to 5.
+static int64_t readTensor(Interpreter &interpreter, const CallSite &call,
+                          TensorMap &map, int64_t leastRank) {
   Value type = interpreter.getArgument(call, 1);
   Value rank = interpreter.getArgument(call, 2);
   map.dataType = type.isInteger() ? getDataTypeName(type.integer) : "unknown";
   map.buffer = interpreter.toBuffer(interpreter.getArgument(call, 3));
-  int64_t dims = rank.isInteger() && rank.integer >= 1 && rank.integer <= 5
-                     ? rank.integer
-                     : 0;
+  int64_t dims =
+      rank.isInteger() && rank.integer >= leastRank && rank.integer <= 5
+          ? rank.integer
+          : 0;
   map.dimensions =
       readArray(interpreter, interpreter.getArgument(call, 4), dims);
   map.strides = readArray(interpreter, interpreter.getArgument(call, 5),
                           dims > 0 ? dims - 1 : 0);
+  return dims;
+}
+
+/// cuTensorMapEncodeTiled(map, type, rank, address, dims, strides, box,
+///                        elementStrides, interleave, swizzle, l2, fill)
+static Value encodeTiled(Interpreter &interpreter, const CallSite &call) {
+  TensorMap map;
+  int64_t dims = readTensor(interpreter, call, map, /*leastRank=*/1);
   map.box = readArray(interpreter, interpreter.getArgument(call, 6), dims);
   map.elementStrides =
       readArray(interpreter, interpreter.getArgument(call, 7), dims);
@@ -121,17 +131,7 @@ static Value encodeTiled(Interpreter &interpreter, const CallSite &call) {
 ///   fill)
 static Value encodeIm2col(Interpreter &interpreter, const CallSite &call) {
   TensorMap map;
-  Value type = interpreter.getArgument(call, 1);
-  Value rank = interpreter.getArgument(call, 2);
-  map.dataType = type.isInteger() ? getDataTypeName(type.integer) : "unknown";
-  map.buffer = interpreter.toBuffer(interpreter.getArgument(call, 3));
-  int64_t dims = rank.isInteger() && rank.integer >= 3 && rank.integer <= 5
-                     ? rank.integer
-                     : 0;
-  map.dimensions =
-      readArray(interpreter, interpreter.getArgument(call, 4), dims);
-  map.strides = readArray(interpreter, interpreter.getArgument(call, 5),
-                          dims > 0 ? dims - 1 : 0);
+  int64_t dims = readTensor(interpreter, call, map, /*leastRank=*/3);
   map.box = {interpreter.toQuantity(interpreter.getArgument(call, 8)),
              interpreter.toQuantity(interpreter.getArgument(call, 9))};
   map.elementStrides =

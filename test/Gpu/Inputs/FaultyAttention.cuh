@@ -112,6 +112,27 @@ struct AttentionRow {
   }
 };
 
+/// The output of a row and its sum over `length` keys, by `attend(first, end)`:
+/// in one chain, or, as a fault, in two parts that are joined as if their sums
+/// were alike.
+template <typename Attend>
+__device__ auto attendInParts(Attend attend, int64_t length, bool joinsWrong) {
+  int64_t half = joinsWrong ? (length + 1) / 2 : length;
+  auto result = attend(0, half);
+  for (float &column : result.o)
+    column /= result.sum;
+  if (half < length) {
+    auto other = attend(half, length);
+    for (size_t i = 0; i < sizeof(result.o) / sizeof(float); ++i)
+      result.o[i] = (result.o[i] + other.o[i] / other.sum) / 2;
+    float best = fmaxf(result.maximum, other.maximum);
+    result.sum = result.sum * expf(result.maximum - best) +
+                 other.sum * expf(other.maximum - best);
+    result.maximum = best;
+  }
+  return result;
+}
+
 } // namespace faulty
 
 #endif // D2K_TEST_GPU_INPUTS_FAULTYATTENTION_CUH

@@ -59,20 +59,7 @@ __global__ void faultyDecode(d2k_attention_decode_paged_args args) {
         [&](int64_t t) { return getRow(t, 1); });
     return part;
   };
-  // One chain, or two parts that are joined as if their sums were alike.
-  int64_t half = D2K_FAULT == 10 ? (length + 1) / 2 : length;
-  Row result = attend(0, half);
-  for (float &column : result.o)
-    column /= result.sum;
-  if (half < length) {
-    Row other = attend(half, length);
-    for (int i = 0; i < kHead / 32; ++i)
-      result.o[i] = (result.o[i] + other.o[i] / other.sum) / 2;
-    float best = fmaxf(result.maximum, other.maximum);
-    result.sum = result.sum * expf(result.maximum - best) +
-                 other.sum * expf(other.maximum - best);
-    result.maximum = best;
-  }
+  Row result = attendInParts(attend, length, D2K_FAULT == 10);
   for (int i = 0; i < kHead / 32; ++i)
     O[row * kHead + i * 32 + lane] = __float2bfloat16_rn(result.o[i]);
   if (lane == 0)

@@ -57,20 +57,7 @@ __global__ void faultyDecode(d2k_mla_decode_args args) {
              });
     return part;
   };
-  // One chain, or two parts that are joined as if their sums were alike.
-  int64_t half = D2K_FAULT == 10 ? (visible + 1) / 2 : visible;
-  Row result = attend(0, half);
-  for (float &column : result.o)
-    column /= result.sum;
-  if (half < visible) {
-    Row other = attend(half, visible);
-    for (int i = 0; i < kValues / 32; ++i)
-      result.o[i] = (result.o[i] + other.o[i] / other.sum) / 2;
-    float best = fmaxf(result.maximum, other.maximum);
-    result.sum = result.sum * expf(result.maximum - best) +
-                 other.sum * expf(other.maximum - best);
-    result.maximum = best;
-  }
+  Row result = attendInParts(attend, visible, D2K_FAULT == 10);
   for (int i = 0; i < kValues / 32; ++i)
     O[row * kValues + i * 32 + lane] = __float2bfloat16_rn(result.o[i]);
   if (lane == 0)

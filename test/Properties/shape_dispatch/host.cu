@@ -36,6 +36,10 @@ int same(const d2k_gemm_bf16_args *a, cudaStream_t s) {
 
 // Decoy: the shape changes the grid and nothing else.
 // ABSENT-NOT: {{^ *}}shape_dispatch
+// ABSENT: {{^}}Facts
+// ABSENT-NOT: {{^ *}}shape_dispatch
+// ABSENT: launch_shape (x 128, y 1, z 1), source
+// ABSENT-NOT: {{^ *}}shape_dispatch
 int absent(const d2k_gemm_bf16_args *a, cudaStream_t s) {
   tile<256><<<int(a->M / 128), 128, 0, s>>>(a->X, a->D);
   return 0;
