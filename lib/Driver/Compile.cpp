@@ -4,6 +4,7 @@
 
 #include "d2k/Driver/Compile.h"
 
+#include "d2k/Support/Architecture.h"
 #include "d2k/Support/CudaTools.h"
 #include "d2k/Support/Files.h"
 #include "d2k/Support/Subprocess.h"
@@ -151,6 +152,9 @@ Result<CompiledSource> d2k::compileCuda(const CompileRequest &request) {
                       "); check that the CUDA toolkit is complete (ptxas, "
                       "cudafe++, a host compiler) and the disk not full:" +
                       words);
+    if (std::string hint = getArchitectureHint(log, request.arch);
+        !hint.empty())
+      words += "\n  " + hint;
     return fail(FailureKind::Input, request.source + ": nvcc rejects it for " +
                                         request.arch + " (" +
                                         run->describeEnd() + "):" + words);

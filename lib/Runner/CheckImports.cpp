@@ -73,6 +73,11 @@ static bool forEach(const ElfFile &file, uint32_t type, Use use) {
   return found;
 }
 
+static tl::unexpected<Failure> failUnreadable(const std::string &path) {
+  return fail(FailureKind::Internal,
+              path + ": is no shared library that can be checked");
+}
+
 Result<std::vector<CodeFault>> runner::checkImports(const std::string &path) {
   Result<std::string> bytes = readFile(path);
   if (!bytes)
@@ -112,7 +117,27 @@ Result<std::vector<CodeFault>> runner::checkImports(const std::string &path) {
                                   add("needs the library " + *name);
                          });
   if (!readable)
-    return fail(FailureKind::Internal,
-                path + ": is no shared library that can be checked");
+    return failUnreadable(path);
   return faults;
+}
+
+Result<bool> runner::isDefined(const std::string &path,
+                               const std::string &name) {
+  Result<std::string> bytes = readFile(path);
+  if (!bytes)
+    return forwardFailure(std::move(bytes));
+  Result<ElfFile> file = ElfFile::parse(*bytes, path);
+  if (!file)
+    return forwardFailure(std::move(file));
+  bool found = false;
+  bool readable = forEach<Elf64_Sym>(
+      *file, SHT_DYNSYM,
+      [&](const Elf64_Sym &symbol, std::string_view strings) {
+        std::optional<std::string> text = getString(strings, symbol.st_name);
+        found |= text == name && symbol.st_shndx != SHN_UNDEF;
+        return text.has_value();
+      });
+  if (!readable)
+    return failUnreadable(path);
+  return found;
 }

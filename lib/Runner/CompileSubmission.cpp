@@ -109,5 +109,15 @@ Result<CompiledSubmission> runner::compileSubmission(
   if (!faults)
     return forwardFailure(std::move(faults));
   addFaults(*faults, compiled);
+  std::string entry = task::getEntryName(task);
+  Result<bool> isThere = isDefined(request.output, entry);
+  if (!isThere)
+    return forwardFailure(std::move(isThere));
+  if (!*isThere && compiled.verdict == Verdict::Correct) {
+    compiled.verdict = Verdict::CompileError;
+    compiled.reason = "there is no function " + entry +
+                      " in the library: define it extern \"C\", as " + entry +
+                      ".h declares it";
+  }
   return compiled;
 }

@@ -38,6 +38,20 @@ die() {
   exit "$status"
 }
 
+# help_if_asked ARGUMENT...: when one of them is -h or --help, prints the comment
+# at the top of the script that calls it, and ends it.
+help_if_asked() {
+  local argument
+  for argument in "$@"; do
+    case $argument in
+    -h | --help)
+      sed -n '4,/^[^#]/s/^# \{0,1\}//p' "$D2K_ROOT/scripts/$(basename "$0")"
+      exit 0
+      ;;
+    esac
+  done
+}
+
 # have PROGRAM: whether it is on PATH.
 have() {
   command -v "$1" >/dev/null 2>&1

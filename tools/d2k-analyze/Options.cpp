@@ -2,6 +2,7 @@
 
 #include "Options.h"
 
+#include "d2k/Support/Architecture.h"
 #include "d2k/Support/Files.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -48,12 +49,6 @@ public:
 
 /// More work at the same time is a mistake.
 static constexpr unsigned kMaxJobs = 1024;
-
-/// Whether \p arch is a target from sm_80 on; a letter may follow the number.
-static bool isTarget(llvm::StringRef arch) {
-  static llvm::Regex pattern("^sm_(8[0-9]|9[0-9]|1[0-2][0-9])[af]?$");
-  return pattern.match(arch);
-}
 
 static tl::unexpected<Failure> usage(std::string message) {
   return fail(FailureKind::Usage, std::move(message));
@@ -188,11 +183,10 @@ Result<AnalyzeOptions> d2k::parseOptions(int argc, const char *const *argv) {
                  "see --help");
 
   if (const Arg *arg = args.getLastArg(OPT_arch)) {
-    llvm::StringRef arch = arg->getValue();
-    if (!isTarget(arch))
-      return usage("--arch: '" + arch.str() +
-                   "' is no target; expected sm_80 to sm_120a");
-    options.request.arch = arch.str();
+    std::string arch = arg->getValue();
+    if (!isArchitecture(arch))
+      return usage(describeWrongArchitecture(arch));
+    options.request.arch = std::move(arch);
   }
   if (const Arg *arg = args.getLastArg(OPT_entry))
     options.request.entry = arg->getValue();

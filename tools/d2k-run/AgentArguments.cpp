@@ -6,6 +6,8 @@
 
 #include "EvaluateArguments.h"
 
+#include "d2k/Support/Architecture.h"
+
 #include <charconv>
 #include <cmath>
 
@@ -148,6 +150,9 @@ Result<RunOptions> d2k::run::readRunOptions(const Arguments &arguments) {
     return forwardFailure(std::move(evaluate));
   options.bench.evaluate = std::move(*evaluate);
   options.bench.arch = arguments.get("arch").value_or("");
+  if (!options.bench.arch.empty() && !isArchitecture(options.bench.arch))
+    return fail(FailureKind::Usage,
+                describeWrongArchitecture(options.bench.arch));
   options.arm = arguments.get("guidance").value_or("none");
   int64_t tokens = 0;
   for (Result<void> done :

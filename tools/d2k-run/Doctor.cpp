@@ -12,6 +12,7 @@
 #include "d2k/Support/Files.h"
 #include "d2k/Support/Subprocess.h"
 #include "d2k/Support/Terminal.h"
+#include "d2k/Support/Version.h"
 
 #include <charconv>
 #include <cstdio>
@@ -112,6 +113,69 @@ static runner::Isolation probeIsolation() {
   return isolation;
 }
 
+namespace {
+/// What the CUDA driver says.
+struct Driver {
+  /// Why there is none; empty when there is.
+  std::string problem;
+  /// What it says about each device, as DeviceSet::describe does.
+  json::Array devices;
+};
+} // namespace
+
+/// Asks the driver in a process of its own, as every use of it is; no context
+/// is made, so that whoever measures on a device is not disturbed.
+static Driver askDriver() {
+  Driver driver;
+  d2k::Command command;
+  command.argv = {findSibling("d2k-worker"), "devices"};
+  command.timeout = std::chrono::seconds(60);
+  if (command.argv.front().empty()) {
+    driver.problem = "not asked, because d2k-worker is missing";
+    return driver;
+  }
+  Result<CommandResult> ended = runCommand(command);
+  if (!ended) {
+    driver.problem = ended.error().message;
+    return driver;
+  }
+  if (!ended->succeeded()) {
+    driver.problem = ended->error.substr(0, 500);
+    constexpr std::string_view kStart = "d2k-worker: error: ";
+    if (driver.problem.compare(0, kStart.size(), kStart) == 0)
+      driver.problem.erase(0, kStart.size());
+    while (!driver.problem.empty() && driver.problem.back() == '\n')
+      driver.problem.pop_back();
+    if (driver.problem.empty())
+      driver.problem = ended->describeEnd();
+    return driver;
+  }
+  Result<json::Value> answer = json::parse(ended->output, "the worker's list");
+  if (answer && answer->getAsArray())
+    driver.devices = *answer->getAsArray();
+  else
+    driver.problem =
+        answer ? "the worker's list is none" : answer.error().message;
+  return driver;
+}
+
+/// "NVIDIA H200 (sm_90a), 139.7 GiB, 132 SMs, driver for CUDA 13.0"
+static std::string describeDevice(const json::Value &device) {
+  json::Cursor cursor(device, "device");
+  auto number = [&](const char *name) {
+    return cursor.getInteger(name).value_or(0);
+  };
+  char sizes[96];
+  std::snprintf(sizes, sizeof(sizes),
+                "%.1f GiB, %lld SMs, driver for CUDA %lld.%lld",
+                double(number("memory_bytes")) / double(1 << 30),
+                static_cast<long long>(number("multiprocessors")),
+                static_cast<long long>(number("driver_version") / 1000),
+                static_cast<long long>(number("driver_version") % 1000 / 10));
+  return cursor.getString("name").value_or("unknown") + " (" +
+         cursor.getString("arch").value_or("unknown") + "), " + sizes;
+}
+
 /// Prints the mark of \p answer and \p text.
 static void printLine(std::optional<bool> answer, const std::string &text,
                       bool color) {
@@ -121,7 +185,57 @@ static void printLine(std::optional<bool> answer, const std::string &text,
   std::printf("  %s  %s\n", mark.c_str(), sanitize(text).c_str());
 }
 
-static Result<int> testGpu(const Options &options, bool color) {
+static void printDriver(const Driver &driver, bool color) {
+  if (!driver.problem.empty())
+    printLine(std::nullopt,
+              "GPU: " + driver.problem +
+                  "; submissions can be compiled and analysed, not run",
+              color);
+  else if (driver.devices.empty())
+    printLine(std::nullopt,
+              "GPU: the driver names no device; submissions can be compiled "
+              "and analysed, not run",
+              color);
+  for (size_t i = 0; i < driver.devices.size(); ++i)
+    printLine(true,
+              "GPU " + std::to_string(i) + ": " +
+                  describeDevice(driver.devices[i]),
+              color);
+}
+
+/// The document of --json, without the self-test.
+static json::Object makeDocument(const std::vector<Finding> &findings,
+                                 const runner::Isolation &isolation,
+                                 const Driver &driver) {
+  json::Array programs;
+  for (const Finding &finding : findings)
+    programs.emplace_back(json::Object{
+        {"name", finding.name},
+        {"path",
+         finding.found.empty() ? json::Value() : json::Value(finding.found)},
+        {"cost",
+         finding.found.empty() ? json::Value(finding.cost) : json::Value()}});
+  return json::Object{{"schema", "d2k.doctor/1"},
+                      {"d2k_version", std::string(getVersion())},
+                      {"programs", std::move(programs)},
+                      {"isolation", isolation.toJson()},
+                      {"devices", driver.devices},
+                      {"devices_problem", driver.problem.empty()
+                                              ? json::Value()
+                                              : json::Value(driver.problem)}};
+}
+
+/// Writes \p document with what the self-test found, where that ran.
+static Result<void> writeDocument(const Options &options, json::Object document,
+                                  json::Value selfTest) {
+  if (options.jsonFile.empty())
+    return {};
+  document.append("self_test", std::move(selfTest));
+  return writeFile(options.jsonFile, json::dump(std::move(document)) + "\n");
+}
+
+static Result<int> testGpu(const Options &options, json::Object document,
+                           bool color) {
   runner::SelfTestConfig config;
   config.worker = findSibling("d2k-worker");
   config.pairs = options.pairs;
@@ -141,11 +255,10 @@ static Result<int> testGpu(const Options &options, bool color) {
               check.part + ": " + check.found +
                   (check.limit.empty() ? "" : " (" + check.limit + ")"),
               color);
-  if (!options.jsonFile.empty())
-    if (Result<void> written = writeFile(
-            options.jsonFile, json::dump(runner::toJson(*report)) + "\n");
-        !written)
-      return forwardFailure(std::move(written));
+  if (Result<void> written =
+          writeDocument(options, std::move(document), runner::toJson(*report));
+      !written)
+    return forwardFailure(std::move(written));
   unsigned failed = report->countFailed();
   if (failed == 0) {
     std::printf("\nMeasurements on this machine can be believed.\n");
@@ -161,7 +274,8 @@ static Result<int> examine(const Arguments &arguments) {
     return forwardFailure(std::move(options));
   bool color = useColor(ColorMode::Auto, STDOUT_FILENO);
   std::printf("This machine:\n");
-  for (const Finding &finding : lookAround()) {
+  std::vector<Finding> findings = lookAround();
+  for (const Finding &finding : findings) {
     bool isThere = !finding.found.empty();
     printLine(isThere ? std::optional<bool>(true) : std::nullopt,
               std::string(finding.name) + ": " +
@@ -177,10 +291,18 @@ static Result<int> examine(const Arguments &arguments) {
               "isolation of submissions: " + wall +
                   "; eval --require-isolation refuses to run",
               color);
+  Driver driver = askDriver();
+  printDriver(driver, color);
+  json::Object document = makeDocument(findings, isolation, driver);
   if (options->gpu)
-    return testGpu(*options, color);
-  std::printf("\nWith --gpu, the measurement itself is tested (about two "
-              "minutes).\n");
+    return testGpu(*options, std::move(document), color);
+  if (Result<void> written =
+          writeDocument(*options, std::move(document), nullptr);
+      !written)
+    return forwardFailure(std::move(written));
+  std::printf("\nWith --gpu, kernels are run, and it is tested whether times "
+              "on this GPU can be\nbelieved (about two minutes): bandwidth, "
+              "clocks, repeats, counters.\n");
   return 0;
 }
 
@@ -189,7 +311,8 @@ run::Command run::getDoctorCommand() {
           "",
           "Says what is installed, what is missing and what that costs.",
           {{"gpu", "", "test the measurement on this machine's GPU"},
-           {"json", "FILE", "write what that test found"},
+           {"json", "FILE",
+            "write all that was found (docs/schemas/doctor.schema.json)"},
            {"pairs", "N", "comparisons of a program with itself (100)"}},
           examine};
 }

@@ -6,6 +6,7 @@
 #include "EvaluateArguments.h"
 
 #include "d2k/Runner/Profile.h"
+#include "d2k/Support/Architecture.h"
 #include "d2k/Support/CudaTools.h"
 #include "d2k/Support/Files.h"
 #include "d2k/Support/Subprocess.h"
@@ -89,6 +90,15 @@ static Result<EvaluateOptions> makeOptions(const Arguments &arguments) {
         return fail(FailureKind::Usage, std::string("--compile-only runs ") +
                                             "nothing; leave --" + other +
                                             " out");
+  if (std::optional<std::string> arch = arguments.get("arch")) {
+    if (!options->onlyCompile)
+      return fail(FailureKind::Usage,
+                  "--arch goes with --compile-only: what is run is compiled "
+                  "for the device");
+    if (!isArchitecture(*arch))
+      return fail(FailureKind::Usage, describeWrongArchitecture(*arch));
+    options->arch = *arch;
+  }
   if (arguments.has("sanitize")) {
     Result<std::string> found = findSanitizer();
     if (!found)
@@ -140,6 +150,32 @@ static Result<std::string> makeEvidenceFolder(const std::string &path) {
   return folder.string();
 }
 
+/// Says what --compile-only found.
+static int reportCompilation(const EvaluateOptions &options,
+                             const Evaluation &evaluation) {
+  std::string name = sanitize(options.submission);
+  std::string reason = sanitizeLines(evaluation.reason);
+  while (!reason.empty() && reason.back() == '\n')
+    reason.pop_back();
+  std::string arch = evaluation.getDeviceText("arch");
+  if (evaluation.verdict == Verdict::Correct)
+    std::printf("%s compiles for %s in %.1f s; nothing was run\n", name.c_str(),
+                arch.c_str(), evaluation.compileSeconds);
+  else
+    std::printf("%s %s:\n%s\n", name.c_str(),
+                evaluation.verdict == Verdict::CompileError
+                    ? ("does not compile for " + arch).c_str()
+                    : "breaks the rules (docs/SubmissionRules.md)",
+                reason.c_str());
+  std::vector<std::string> notes = evaluation.notes;
+  if (std::string hint = getArchitectureHint(evaluation.reason, arch);
+      !hint.empty())
+    notes.push_back(hint);
+  for (const std::string &note : notes)
+    std::printf("note: %s\n", sanitizeLines(note).c_str());
+  return getEvalExitCode(evaluation.verdict);
+}
+
 static Result<int> runEval(const Arguments &arguments) {
   Result<EvaluateOptions> options = makeOptions(arguments);
   if (!options)
@@ -157,13 +193,8 @@ static Result<int> runEval(const Arguments &arguments) {
   progress.clear();
   if (!evaluation)
     return forwardFailure(std::move(evaluation));
-  if (options->onlyCompile && evaluation->verdict == Verdict::Correct) {
-    std::printf("%s compiles for %s in %.1f s; nothing was run\n",
-                sanitize(options->submission).c_str(),
-                evaluation->getDeviceText("arch").c_str(),
-                evaluation->compileSeconds);
-    return 0;
-  }
+  if (options->onlyCompile)
+    return reportCompilation(*options, *evaluation);
   std::optional<std::string> json = arguments.get("json");
   if (json)
     if (Result<void> done =
@@ -178,6 +209,12 @@ static Result<int> runEval(const Arguments &arguments) {
   if (json != "/dev/stdout") {
     bool color = useColor(ColorMode::Auto, STDOUT_FILENO);
     std::fputs(renderText(*evaluation, color).c_str(), stdout);
+    if (!json && ::isatty(STDOUT_FILENO))
+      std::printf("%s\n",
+                  paint("--json FILE keeps every figure, --profile FILE "
+                        "counters for d2k-analyze",
+                        Style::Dim, color)
+                      .c_str());
   }
   return getEvalExitCode(evaluation->verdict);
 }
@@ -197,7 +234,10 @@ run::Command d2k::run::getEvalCommand() {
            {"sanitize", "", "also a call under compute-sanitizer"},
            {"compile-only", "",
             "compile it, the reference and the baseline (which are kept), and "
-            "stop"},
+            "stop; needs no GPU"},
+           {"arch", "sm_90a",
+            "with --compile-only: compile for it (default: the device's, else "
+            "sm_100a)"},
            {"no-score", "", "do not call d2k-analyze"},
            {"quiet", "", "no progress"}}),
       runEval};

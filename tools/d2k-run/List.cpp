@@ -6,6 +6,7 @@
 
 #include "d2k/Support/DataRoot.h"
 #include "d2k/Support/Files.h"
+#include "d2k/Support/Json.h"
 #include "d2k/Support/Terminal.h"
 #include "d2k/Task/Measured.h"
 #include "d2k/Task/Task.h"
@@ -26,23 +27,69 @@ static std::string getDevices(const task::Task &task) {
   return text;
 }
 
-static void printTask(const std::string &name, const task::Task &task) {
-  std::printf("%-24s %9zu  %-7s  %s\n", name.c_str(), task.workloads.size(),
-              getDevices(task).c_str(), sanitize(task.title).c_str());
+namespace {
+/// What there is beside a task's own folder.
+struct Extras {
+  /// An expert's design, for `show --guidance` and the arms of `agent`.
+  bool guidance = false;
+  /// How an implementation is scored, by `d2k-analyze --task` and `eval`.
+  bool rubric = false;
+};
+} // namespace
+
+static Extras findExtras(const std::string &root, const std::string &name) {
+  return {isRegularFile(joinPath(root, "guidance/" + name + ".md")),
+          isRegularFile(joinPath(root, "rubrics/" + name + ".json"))};
+}
+
+static void printTask(const task::Task &task, const Extras &extras) {
+  std::printf("%-24s %9zu  %-7s  %-8s  %-6s  %s\n", task.name.c_str(),
+              task.workloads.size(), getDevices(task).c_str(),
+              extras.guidance ? "yes" : "-", extras.rubric ? "yes" : "-",
+              sanitize(task.title).c_str());
+}
+
+static json::Value toJson(const task::Task &task, const Extras &extras,
+                          const std::vector<task::MeasuredDevice> &devices) {
+  json::Array worlds;
+  if (const task::Axis *axis = task.findMachineAxis())
+    for (int64_t value : axis->values)
+      worlds.emplace_back(value);
+  else
+    worlds.emplace_back(1);
+  json::Array workloads;
+  for (const task::Workload &workload : task.workloads) {
+    json::Array measured;
+    for (const task::MeasuredDevice &device : devices) {
+      auto found = device.workloads.find(workload.id);
+      if (found == device.workloads.end())
+        continue;
+      const task::MeasuredWorkload &times = found->second;
+      measured.emplace_back(json::Object{
+          {"device", device.name},
+          {"world", int64_t(device.world)},
+          {"bound_us", times.bound},
+          {"limit", times.limit},
+          {"baseline_us", times.baseline},
+          {"naive_us", times.naive ? json::Value(*times.naive) : nullptr}});
+    }
+    workloads.emplace_back(
+        json::Object{{"id", workload.id}, {"measured", std::move(measured)}});
+  }
+  return json::Object{
+      {"name", task.name},         {"title", task.title},
+      {"gpus", std::move(worlds)}, {"guidance", extras.guidance},
+      {"rubric", extras.rubric},   {"workloads", std::move(workloads)}};
 }
 
 /// A line a workload and device; one of dashes for a workload that nobody
 /// measured.
-static Result<void> printMeasured(const std::string &folder,
-                                  const task::Task &task) {
-  Result<std::vector<task::MeasuredDevice>> devices =
-      task::loadMeasured(joinPath(folder, "measured.json"));
-  if (!devices)
-    return forwardFailure(std::move(devices));
+static void printMeasured(const task::Task &task,
+                          const std::vector<task::MeasuredDevice> &devices) {
   for (const task::Workload &workload : task.workloads) {
     std::string start = task.name + "/" + workload.id;
     bool isMeasured = false;
-    for (const task::MeasuredDevice &device : *devices) {
+    for (const task::MeasuredDevice &device : devices) {
       auto found = device.workloads.find(workload.id);
       if (found == device.workloads.end())
         continue;
@@ -63,7 +110,6 @@ static Result<void> printMeasured(const std::string &folder,
       std::printf("%-52s %10s %-8s %10s %12s %8s  not measured\n",
                   start.c_str(), "-", "-", "-", "-", "-");
   }
-  return {};
 }
 
 static Result<int> list(const Arguments &arguments) {
@@ -79,11 +125,16 @@ static Result<int> list(const Arguments &arguments) {
   Result<std::vector<std::string>> names = listDirectory(tasks);
   if (!names)
     return forwardFailure(std::move(names));
-  if (isMeasured)
+  std::optional<std::string> jsonFile = arguments.get("json");
+  // With the document on standard output, nothing else is printed.
+  bool isQuiet = jsonFile == "/dev/stdout";
+  if (isMeasured && !isQuiet)
     std::printf("%-52s %10s %-8s %10s %12s %8s  device\n", "workload",
                 "bound us", "limit", "baseline", "naive", "headroom");
-  else
-    std::printf("%-24s %9s  %-7s  %s\n", "task", "workloads", "GPUs", "what");
+  else if (!isQuiet)
+    std::printf("%-24s %9s  %-7s  %-8s  %-6s  %s\n", "task", "workloads",
+                "GPUs", "guidance", "rubric", "what");
+  json::Array document;
   for (const std::string &name : *names) {
     std::string folder = joinPath(tasks, name);
     std::string file = joinPath(folder, "task.json");
@@ -92,11 +143,34 @@ static Result<int> list(const Arguments &arguments) {
     Result<task::Task> task = task::Task::load(file);
     if (!task)
       return forwardFailure(std::move(task));
-    if (!isMeasured)
-      printTask(name, *task);
-    else if (Result<void> done = printMeasured(folder, *task); !done)
-      return forwardFailure(std::move(done));
+    Extras extras = findExtras(*root, name);
+    std::vector<task::MeasuredDevice> devices;
+    if (isMeasured || jsonFile) {
+      Result<std::vector<task::MeasuredDevice>> loaded =
+          task::loadMeasured(joinPath(folder, "measured.json"));
+      if (!loaded)
+        return forwardFailure(std::move(loaded));
+      devices = std::move(*loaded);
+    }
+    if (isMeasured && !isQuiet)
+      printMeasured(*task, devices);
+    else if (!isQuiet)
+      printTask(*task, extras);
+    document.push_back(toJson(*task, extras, devices));
   }
+  if (jsonFile)
+    if (Result<void> written =
+            writeFile(*jsonFile,
+                      json::dump(json::Object{{"schema", "d2k.list/1"},
+                                              {"tasks", std::move(document)}}) +
+                          "\n");
+        !written)
+      return forwardFailure(std::move(written));
+  if (!isMeasured && !isQuiet)
+    std::printf(
+        "\nd2k-run show TASK prints what to write; show TASK --guidance all "
+        "adds an expert's\ndesign, and d2k-analyze --task TASK scores code "
+        "against a rubric, where there is one.\n");
   return 0;
 }
 
@@ -106,6 +180,7 @@ Command d2k::run::getListCommand() {
           "Lists the tasks.",
           {{"measured", "",
             "a line a workload: the bound, what baseline and naive kernel take "
-            "(us, cold L2), headroom = baseline / bound, and the device"}},
+            "(us, cold L2), headroom = baseline / bound, and the device"},
+           {"json", "FILE", "write all of it (docs/schemas/list.schema.json)"}},
           list};
 }

@@ -7,9 +7,11 @@
 //   d2k-worker worker --sandbox JSON --channel N
 //   d2k-worker probe --sandbox JSON          prints which walls stand
 //   d2k-worker exec --sandbox JSON -- PROGRAM ARGUMENT...
+//   d2k-worker devices                       prints what the driver sees
 //   d2k-worker selftest PART [N]             prints the figures of a part
 
 #include "Cuda/SelfTest.h"
+#include "Server/DeviceSet.h"
 #include "Server/Server.h"
 
 #include "d2k/Runner/Sandbox.h"
@@ -45,10 +47,23 @@ static int testItself(const std::vector<std::string> &arguments) {
   return 0;
 }
 
+static int listDevices() {
+  Result<const CudaDriver *> driver = CudaDriver::load();
+  if (!driver)
+    return complain(driver.error().message, driver.error().kind);
+  Result<json::Array> devices = DeviceSet(**driver).describeAll();
+  if (!devices)
+    return complain(devices.error().message, devices.error().kind);
+  std::puts(json::dump(std::move(*devices)).c_str());
+  return 0;
+}
+
 int main(int argc, char **argv) {
   std::string_view mode = argc > 1 ? argv[1] : "";
   if (mode == "selftest")
     return testItself({argv + 2, argv + argc});
+  if (mode == "devices" && argc == 2)
+    return listDevices();
   const char *sandbox = nullptr;
   int channelNumber = -1;
   char **program = nullptr;
@@ -72,8 +87,8 @@ int main(int argc, char **argv) {
   bool needsSandbox = mode == "worker" || mode == "probe" || mode == "exec";
   if ((!needsChannel && !needsSandbox) || (needsChannel && channelNumber < 0) ||
       (needsSandbox && !sandbox) || (mode == "exec") != (program != nullptr))
-    return complain("expected oracle, worker, probe, exec or selftest with "
-                    "their options; this program is started by d2k-run",
+    return complain("expected oracle, worker, probe, exec, devices or selftest "
+                    "with their options; this program is started by d2k-run",
                     FailureKind::Usage);
 
   dieWithParent();

@@ -41,6 +41,10 @@ std::vector<CodeFault> checkSource(const Submission &submission,
 /// that it needs. Fails when it is no ELF file of this machine.
 Result<std::vector<CodeFault>> checkImports(const std::string &path);
 
+/// Whether the shared library \p path defines the symbol \p name for others.
+/// Fails as checkImports does.
+Result<bool> isDefined(const std::string &path, const std::string &name);
+
 } // namespace d2k::runner
 
 #endif // D2K_RUNNER_CODERULES_H

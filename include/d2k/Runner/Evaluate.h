@@ -44,6 +44,9 @@ struct EvaluateOptions {
   /// (getCacheFolder), and call none of them. The devices are not taken:
   /// another evaluation may be measuring on them.
   bool onlyCompile = false;
+  /// With `onlyCompile`: what to compile for. Empty: for the first device, or,
+  /// where there is none, kDefaultArchitecture.
+  std::string arch;
   /// Folder for the images of the modules that ran; empty: not kept.
   std::string evidenceFolder;
   /// GPU time for each workload.

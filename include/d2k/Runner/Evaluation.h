@@ -86,12 +86,16 @@ struct RequestTime {
 struct Evaluation {
   std::string task;
   std::string submissionSha256;
-  /// Of the first device: what the driver says about it.
+  /// Of the first device: what the driver says about it. Where something was
+  /// compiled without one, `arch` alone.
   json::Value device = json::Object();
   unsigned world = 1;
   Verdict verdict = Verdict::Correct;
   std::string reason;
   std::vector<WorkloadResult> workloads;
+  /// What a reader of the text should know, a sentence each; not in the
+  /// document.
+  std::vector<std::string> notes;
   /// The `score` of d2k-analyze, or null and the reason.
   json::Value implementation;
   std::string implementationProblem;

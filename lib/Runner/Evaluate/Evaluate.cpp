@@ -10,6 +10,7 @@
 #include "TaskHeaders.h"
 
 #include "d2k/Runner/CompileSubmission.h"
+#include "d2k/Support/Architecture.h"
 #include "d2k/Support/Files.h"
 #include "d2k/Support/Version.h"
 #include "d2k/Task/EntryHeader.h"
@@ -80,6 +81,8 @@ private:
   Result<bool> compileSubmission();
   Result<void> compileOurs();
   Result<void> startProcesses();
+  /// The oracle, which knows the devices.
+  Result<void> findDevices();
   Result<void> runWorkloads();
   /// Workload \p workload, again when a process was lost.
   Result<WorkloadResult> runWorkload(const task::Workload &workload);
@@ -131,8 +134,9 @@ Result<void> Evaluator::chooseWorkloads() {
   if (!world && ranks != 1)
     return fail(FailureKind::Usage, task.name + " runs on one device, not on " +
                                         std::to_string(ranks));
-  if (world && std::find(world->values.begin(), world->values.end(), ranks) ==
-                   world->values.end())
+  if (world && !options.onlyCompile &&
+      std::find(world->values.begin(), world->values.end(), ranks) ==
+          world->values.end())
     return fail(FailureKind::Usage, task.name + " does not run on " +
                                         std::to_string(ranks) + " device" +
                                         (ranks == 1 ? "" : "s") +
@@ -239,10 +243,10 @@ static Failure getFailure(const Trouble &trouble) {
 }
 
 Result<void> Evaluator::startProcesses() {
-  Result<Compiler> found = Compiler::create(options.worker);
-  if (!found)
-    return forwardFailure(std::move(found));
-  compiler = std::move(*found);
+  Result<Compiler> nvcc = Compiler::create(options.worker);
+  if (!nvcc)
+    return forwardFailure(std::move(nvcc));
+  compiler = std::move(*nvcc);
   session = std::make_unique<Session>(options, compiler->getLibraryFolder(),
                                       options.evidenceFolder.empty()
                                           ? inWork("scratch")
@@ -259,6 +263,27 @@ Result<void> Evaluator::startProcesses() {
                           });
         !done)
       return done;
+  if (!options.arch.empty()) {
+    evaluation.device = json::Object{{"arch", options.arch}};
+    return {};
+  }
+  Result<void> found = findDevices();
+  if (!found && !options.onlyCompile &&
+      found.error().kind == FailureKind::Environment)
+    return fail(FailureKind::Environment,
+                found.error().message +
+                    "; d2k-run eval --compile-only needs no GPU");
+  if (found || !options.onlyCompile)
+    return found;
+  std::string arch(kDefaultArchitecture);
+  evaluation.device = json::Object{{"arch", arch}};
+  evaluation.notes.push_back("no GPU was found (d2k-run doctor says why): "
+                             "compiled for the default, " +
+                             arch + "; --arch chooses another one");
+  return {};
+}
+
+Result<void> Evaluator::findDevices() {
   Step<void> started = session->startOracle();
   for (unsigned attempt = 1; !started && attempt < kMostLosses &&
                              started.error().kind == Trouble::Kind::Lost;
@@ -348,7 +373,11 @@ Result<Evaluation> Evaluator::run() {
     if (!goesOn)
       return forwardFailure(std::move(goesOn));
     if (*goesOn) {
-      if (!compiled)
+      // Somebody who only has a compiler may lack a library of the baseline.
+      if (!compiled && options.onlyCompile)
+        evaluation.notes.push_back("an evaluation here would fail: " +
+                                   compiled.error().message);
+      else if (!compiled)
         return forwardFailure(std::move(compiled));
       if (!options.onlyCompile)
         if (Result<void> done = runWorkloads(); !done)

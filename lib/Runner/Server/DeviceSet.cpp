@@ -114,6 +114,28 @@ Result<json::Object> DeviceSet::describe(CUdevice device) const {
   return object;
 }
 
+Result<json::Array> DeviceSet::describeAll() const {
+  int count = 0;
+  if (Result<void> done =
+          driver.check(driver.cuDeviceGetCount(&count), "count the devices");
+      !done)
+    return forwardFailure(std::move(done));
+  json::Array all;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    CUdevice device = 0;
+    if (Result<void> done =
+            driver.check(driver.cuDeviceGet(&device, ordinal),
+                         "find device " + std::to_string(ordinal));
+        !done)
+      return forwardFailure(std::move(done));
+    Result<json::Object> description = describe(device);
+    if (!description)
+      return forwardFailure(std::move(description));
+    all.emplace_back(std::move(*description));
+  }
+  return all;
+}
+
 Result<std::vector<int>> runner::getDevices(const json::Cursor &request) {
   Result<std::vector<json::Cursor>> items = request.getArray("devices");
   if (!items)

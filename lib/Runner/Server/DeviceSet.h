@@ -37,6 +37,9 @@ public:
   /// Name, UUID, architecture, sizes and clocks of a device.
   Result<json::Object> describe(CUdevice device) const;
 
+  /// That of each device of the machine; makes no context.
+  Result<json::Array> describeAll() const;
+
 private:
   const CudaDriver &driver;
   std::vector<Rank> ranks;
