@@ -64,6 +64,10 @@ std::vector<std::string> cuda::getLanguageArguments(const HostRequest &request,
       args.push_back("-D__CUDA_ARCH_SPECIFIC__=" + number);
     args.push_back("-D__CUDA_ARCH_FAMILY_SPECIFIC__=" + number);
   }
+  if (pass == Pass::Host) {
+    args.push_back("-isystem");
+    args.push_back(kHostIncludePath);
+  }
   // libcu++ and CUB, which Clang does not look for.
   std::string cccl = joinPath(request.toolkit, "include/cccl");
   if (isDirectory(cccl)) {

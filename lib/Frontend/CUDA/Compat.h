@@ -166,6 +166,18 @@ inline constexpr const char *kCurandPath =
     "/d2k/include/curand_mtgp32_kernel.h";
 inline constexpr const char *kOpenMPPath = "/d2k/include/omp.h";
 
+/// Searched before Clang's own headers when host code is read.
+inline constexpr const char *kHostIncludePath = "/d2k/host";
+/// In the place of Clang's header of texture instructions, which takes a fifth
+/// of a second. The toolkit's functions for textures are templates of device
+/// code that only name the macro.
+inline constexpr const char *kTexturePath =
+    "/d2k/host/__clang_cuda_texture_intrinsics.h";
+inline constexpr const char *kTextureText = R"(#pragma once
+#pragma clang system_header
+#define __nv_tex_surf_handler(...) ((void)0)
+)";
+
 /// The functions of OpenMP that programs call (OpenMP 5.2, chapter 18). They
 /// are declarations only: what they return is not known.
 inline constexpr const char *kOpenMPText = R"(#pragma once

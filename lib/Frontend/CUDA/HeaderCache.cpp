@@ -135,14 +135,42 @@ bool HeaderCache::isRefused(const Contents &contents) const {
   return name && *name == kRefused;
 }
 
+/// One of the toolkit's types of 16 bits, or a pair of them.
+static bool isHalfType(clang::QualType type) {
+  const clang::CXXRecordDecl *record =
+      type.getNonReferenceType()->getAsCXXRecordDecl();
+  if (!record || !record->getIdentifier())
+    return false;
+  llvm::StringRef name = record->getName();
+  return name == "__half" || name == "__half2" || name == "__nv_bfloat16" ||
+         name == "__nv_bfloat162";
+}
+
+/// Arithmetic and comparisons of half types, of which the host code of kernels
+/// makes no use: no parameter and no result has another type, but for truth
+/// values. What converts from or to other types is none of them.
+static bool isHalfArithmetic(const clang::FunctionDecl *function) {
+  if (llvm::isa<clang::CXXMethodDecl>(function) || function->param_empty())
+    return false;
+  clang::QualType result = function->getReturnType();
+  return (result->isBooleanType() || isHalfType(result)) &&
+         llvm::all_of(function->parameters(),
+                      [](const clang::ParmVarDecl *parameter) {
+                        return isHalfType(parameter->getType());
+                      });
+}
+
 namespace {
-/// Leaves out the bodies of functions that the host never calls, a tenth of the
-/// time.
+/// Leaves out bodies of functions that the host never calls.
 class DeviceSkipper : public clang::ASTConsumer {
 public:
   bool shouldSkipFunctionBody(clang::Decl *decl) override {
-    return decl->hasAttr<clang::CUDADeviceAttr>() &&
-           !decl->hasAttr<clang::CUDAHostAttr>();
+    if (!decl->hasAttr<clang::CUDADeviceAttr>())
+      return false;
+    if (!decl->hasAttr<clang::CUDAHostAttr>())
+      return true;
+    const auto *function = llvm::dyn_cast<clang::FunctionDecl>(decl);
+    return function && isHalfArithmetic(function);
   }
 };
 

@@ -15,6 +15,7 @@ clang::tooling::FileContentMappings
 cuda::getVirtualFiles(const std::string &toolkit, const std::string &leading) {
   clang::tooling::FileContentMappings files = {{kCompatPath, kCompatText},
                                                {kOpenMPPath, kOpenMPText},
+                                               {kTexturePath, kTextureText},
                                                {kCurandPath, ""}};
   if (!leading.empty())
     files.emplace_back(kLeadingPath, leading);
@@ -27,7 +28,7 @@ cuda::getVirtualFiles(const std::string &toolkit, const std::string &leading) {
 
 bool cuda::isVirtualHeader(llvm::StringRef path) {
   return path == kCompatPath || path == kLeadingPath || path == kOpenMPPath ||
-         path == kCurandPath;
+         path == kCurandPath || path == kTexturePath;
 }
 
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>
