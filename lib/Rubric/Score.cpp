@@ -280,8 +280,9 @@ static void summarizeProperty(PropertyScore &score) {
 /// weights alone: per workload 100 * weight * missing credit / weights of its
 /// level, averaged over the workloads in which the level applies, divided by
 /// the number of levels.
-static double predictGain(const Rubric &rubric, const Table &table,
-                          const Points &total, size_t index) {
+[[maybe_unused]] static double predictGain(const Rubric &rubric,
+                                           const Table &table,
+                                           const Points &total, size_t index) {
   unsigned level = rubric.properties[index].level;
   double sum = 0;
   unsigned workloads = 0;
