@@ -21,24 +21,48 @@ static int64_t floorDiv(int64_t a, int64_t b) {
   return a >= 0 ? a / b : -((-a + b - 1) / b);
 }
 
+void LaneSpans::moveToFront(int64_t unit) {
+  auto first = llvm::find_if(start, [](auto &at) { return bool(at); });
+  if (first == start.end())
+    return;
+  int64_t by = floorDiv(**first, unit) * unit;
+  for (std::optional<int64_t> &at : start)
+    if (at)
+      *at -= by;
+}
+
 unsigned LaneAddresses::countConflicts(const LaneSpans &spans) {
   // Lanes that are served together.
   unsigned group = spans.bytes <= 4 ? 32 : spans.bytes <= 8 ? 16 : 8;
   size_t worst = 1;
-  std::array<llvm::SmallVector<int64_t, 4>, kBanks> banks;
+  // The different words of each bank, as chains, and how many it has.
+  constexpr uint32_t kEnd = ~0u;
+  struct Word {
+    int64_t number;
+    uint32_t next;
+  };
+  llvm::SmallVector<Word, 128> words;
+  std::array<uint32_t, kBanks> head, length;
   for (unsigned first = 0; first < kWarp; first += group) {
-    for (auto &bank : banks)
-      bank.clear();
+    words.clear();
+    head.fill(kEnd);
+    length.fill(0);
     for (unsigned lane = first; lane < first + group; ++lane) {
       if (!spans.start[lane])
         continue;
       int64_t begin = floorDiv(*spans.start[lane], kBankBytes);
       int64_t end = floorDiv(*spans.start[lane] + spans.bytes - 1, kBankBytes);
-      for (int64_t word = begin; word <= end; ++word) {
-        auto &bank = banks[word - floorDiv(word, kBanks) * kBanks];
-        if (!llvm::is_contained(bank, word))
-          bank.push_back(word);
-        worst = std::max(worst, bank.size());
+      for (int64_t number = begin; number <= end; ++number) {
+        // Of a power of two, also for negative numbers.
+        unsigned bank = uint64_t(number) % kBanks;
+        uint32_t word = head[bank];
+        while (word != kEnd && words[word].number != number)
+          word = words[word].next;
+        if (word != kEnd)
+          continue;
+        words.push_back({number, head[bank]});
+        head[bank] = words.size() - 1;
+        worst = std::max<size_t>(worst, ++length[bank]);
       }
     }
   }
@@ -87,6 +111,33 @@ std::optional<unsigned> LaneAddresses::getLaneBytes(uint32_t access) {
   return std::nullopt;
 }
 
+unsigned LaneAddresses::getLanes(OpId op) const {
+  // Rows of ldmatrix x1 and x2 are named by the first 8 and 16 lanes.
+  Operation *operation = kernel.getIndex().getOp(op);
+  if (auto load = dyn_cast<kern::MatrixLoadOp>(operation))
+    return std::min<unsigned>(kWarp, 8 * load.getCount());
+  if (auto store = dyn_cast<kern::MatrixStoreOp>(operation))
+    return std::min<unsigned>(kWarp, 8 * store.getCount());
+  return kWarp;
+}
+
+std::optional<LaneAddresses::Pattern> LaneAddresses::getPattern(uint32_t access,
+                                                                int64_t unit) {
+  const AccessInfo &info = kernel.getMemory().getAccesses()[access];
+  std::optional<unsigned> bytes = getLaneBytes(access);
+  if (!bytes || !info.access.address)
+    return std::nullopt;
+  const KernelIndex &index = kernel.getIndex();
+  return Pattern{index.getId(info.access.address),
+                 info.access.offset - floorDiv(info.access.offset, unit) * unit,
+                 *bytes,
+                 getLanes(info.op),
+                 index.getBlockOf(info.op),
+                 index.getGuard(info.op),
+                 index.isGuardNegated(info.op),
+                 kernel.getLaneForms().getGuard(info.op)};
+}
+
 std::optional<std::vector<LaneSpans>>
 LaneAddresses::getSpans(uint32_t access, LaneForms &forms, bool isGlobal) {
   const KernelIndex &index = kernel.getIndex();
@@ -101,20 +152,21 @@ LaneAddresses::getSpans(uint32_t access, LaneForms &forms, bool isGlobal) {
   }
   inside |= form.inside;
   std::vector<bool> active = forms.getActive(info.op);
-  // Rows of ldmatrix x1 and x2 are named by the first 8 and 16 lanes.
-  unsigned lanes = kWarp;
-  if (auto load = dyn_cast<kern::MatrixLoadOp>(index.getOp(info.op)))
-    lanes = std::min<unsigned>(kWarp, 8 * load.getCount());
-  if (auto store = dyn_cast<kern::MatrixStoreOp>(index.getOp(info.op)))
-    lanes = std::min<unsigned>(kWarp, 8 * store.getCount());
+  unsigned lanes = getLanes(info.op);
   // What lanes have in common moves nothing between sectors when it is a
   // multiple of a sector, and is not known otherwise.
   bool aligned = true;
+  // Factors that lanes differ in, and the distance of their rows.
+  llvm::SmallVector<std::pair<const ThreadNumbers *, int64_t>, 2> rows;
+  int64_t row = 1;
   for (const auto &[symbol, factor] : form.terms) {
+    row = row * 3 % 1009;
+    if (!factor.isSame())
+      rows.push_back({&factor, row * kRow});
     bool varies = !factor.isSameInWarps();
     if (varies && !isGlobal) {
       // Rows at a stride that only the launch knows have any banks.
-      blocker = info.op;
+      blocker = kAccess;
       return std::nullopt;
     }
     uint64_t alignment = forms.getSymbol(symbol).alignment;
@@ -136,11 +188,8 @@ LaneAddresses::getSpans(uint32_t access, LaneForms &forms, bool isGlobal) {
       int64_t start = form.rest[t] + info.access.offset;
       if (isGlobal && !aligned)
         start = form.rest[t] - form.rest[warp * kWarp];
-      int64_t row = 1;
-      for (const auto &[symbol, factor] : form.terms) {
-        row = row * 3 % 1009;
-        start += (factor[t] - factor[warp * kWarp]) * row * kRow;
-      }
+      for (auto [factor, distance] : rows)
+        start += ((*factor)[t] - (*factor)[warp * kWarp]) * distance;
       spans.start[lane] = start;
       any = true;
     }
@@ -181,46 +230,58 @@ std::vector<LaneSpans> LaneAddresses::getAllSpans(uint32_t access,
   return all;
 }
 
-/// Moves the spans by a multiple of `unit`, so that the first one begins in the
-/// first unit.
-static void moveToFront(LaneSpans &spans, int64_t unit) {
-  auto first = llvm::find_if(spans.start, [](auto &at) { return bool(at); });
-  if (first == spans.start.end())
-    return;
-  int64_t by = floorDiv(**first, unit) * unit;
-  for (std::optional<int64_t> &at : spans.start)
-    if (at)
-      *at -= by;
+template <typename T>
+std::optional<T>
+LaneAddresses::answer(std::map<Pattern, Answer<T>> &known, uint32_t access,
+                      int64_t unit,
+                      llvm::function_ref<std::optional<T>()> find) {
+  blocker = kNone;
+  std::optional<Pattern> pattern = getPattern(access, unit);
+  if (!pattern)
+    return std::nullopt;
+  auto [it, isNew] = known.try_emplace(*pattern);
+  if (isNew)
+    it->second = {find(), blocker};
+  blocker = it->second.blocker == kAccess
+                ? kernel.getMemory().getAccesses()[access].op
+                : it->second.blocker;
+  return it->second.value;
 }
 
 std::optional<SectorCount> LaneAddresses::getSectors(uint32_t access) {
-  std::optional<SectorCount> worst;
-  LaneSpans last;
-  for (LaneSpans &spans : getAllSpans(access, true)) {
-    // Most warps do the same.
-    moveToFront(spans, kSector);
-    if (worst && spans.start == last.start)
-      continue;
-    last = spans;
-    SectorCount count = countSectors(spans);
-    if (!worst || uint64_t(count.touched) * worst->least >
-                      uint64_t(worst->touched) * count.least)
-      worst = count;
-  }
-  if (worst)
-    worst->inside = inside;
-  return worst;
+  return answer<SectorCount>(
+      sectors, access, kSector, [&]() -> std::optional<SectorCount> {
+        std::optional<SectorCount> worst;
+        LaneSpans last;
+        for (LaneSpans &spans : getAllSpans(access, true)) {
+          // Most warps do the same.
+          spans.moveToFront(kSector);
+          if (worst && spans.start == last.start)
+            continue;
+          last = spans;
+          SectorCount count = countSectors(spans);
+          if (!worst || uint64_t(count.touched) * worst->least >
+                            uint64_t(worst->touched) * count.least)
+            worst = count;
+        }
+        if (worst)
+          worst->inside = inside;
+        return worst;
+      });
 }
 
 std::optional<unsigned> LaneAddresses::getConflicts(uint32_t access) {
-  std::optional<unsigned> worst;
-  LaneSpans last;
-  for (LaneSpans &spans : getAllSpans(access, false)) {
-    moveToFront(spans, kBanks * kBankBytes);
-    if (worst && spans.start == last.start)
-      continue;
-    last = spans;
-    worst = std::max(worst.value_or(1), countConflicts(spans));
-  }
-  return worst;
+  return answer<unsigned>(
+      conflicts, access, LaneSpans::kBankRow, [&]() -> std::optional<unsigned> {
+        std::optional<unsigned> worst;
+        LaneSpans last;
+        for (LaneSpans &spans : getAllSpans(access, false)) {
+          spans.moveToFront(LaneSpans::kBankRow);
+          if (worst && spans.start == last.start)
+            continue;
+          last = spans;
+          worst = std::max(worst.value_or(1), countConflicts(spans));
+        }
+        return worst;
+      });
 }

@@ -25,22 +25,16 @@ struct Rows {
 static std::optional<Rows> findRows(Detector &detector,
                                     llvm::ArrayRef<uint32_t> writers) {
   LaneAddresses &lanes = detector.getKernel().getLaneAddresses();
-  std::vector<std::pair<int64_t, int64_t>> spans;
+  std::vector<ByteRun> runs;
   for (uint32_t w : writers) {
     std::optional<unsigned> bytes = lanes.getLaneBytes(w);
-    std::optional<std::vector<Touch>> touches = getTouches(detector, w);
+    std::optional<Touches> touches = getTouches(detector, w);
     if (!bytes || !touches)
       return std::nullopt;
-    for (const Touch &touch : *touches)
-      spans.push_back({touch.at, touch.at + *bytes});
+    llvm::append_range(runs,
+                       touches->getRuns(*bytes, 0, touches->first.size()));
   }
-  llvm::sort(spans);
-  std::vector<std::pair<int64_t, int64_t>> runs;
-  for (auto [low, high] : spans)
-    if (!runs.empty() && low <= runs.back().second)
-      runs.back().second = std::max(runs.back().second, high);
-    else
-      runs.push_back({low, high});
+  runs = joinRuns(std::move(runs));
   if (runs.size() < 4)
     return std::nullopt;
   Rows rows{runs[0].second - runs[0].first, runs[1].first - runs[0].first};
@@ -57,33 +51,40 @@ static std::optional<std::pair<unsigned, unsigned>>
 compare(Detector &detector, uint32_t access, Rows rows) {
   LaneAddresses &lanes = detector.getKernel().getLaneAddresses();
   std::optional<unsigned> bytes = lanes.getLaneBytes(access);
-  std::optional<std::vector<Touch>> touches = getTouches(detector, access);
+  std::optional<Touches> touches = getTouches(detector, access);
   if (!bytes || !touches)
     return std::nullopt;
+  if (touches->any([&](const Touch &touch) {
+        return touch.at < 0 ||
+               touch.at % rows.stride + int64_t(*bytes) > rows.bytes;
+      }))
+    return std::nullopt;
   std::pair<unsigned, unsigned> worst{1, 1};
-  for (size_t i = 0; i < touches->size();) {
-    // The lanes of one warp, in one iteration, follow each other.
-    LaneSpans with, without;
-    with.bytes = without.bytes = *bytes;
-    unsigned warp = (*touches)[i].thread / 32;
-    unsigned last = 0;
-    bool first = true;
-    for (; i < touches->size(); ++i) {
-      const Touch &touch = (*touches)[i];
-      if (touch.thread / 32 != warp || (!first && touch.thread <= last))
-        break;
-      first = false;
-      last = touch.thread;
-      int64_t row = touch.at / rows.stride, column = touch.at % rows.stride;
-      if (touch.at < 0 || column + int64_t(*bytes) > rows.bytes)
-        return std::nullopt;
-      with.start[touch.thread % 32] = touch.at;
-      without.start[touch.thread % 32] = row * rows.bytes + column;
+  // Most warps and iterations do the same.
+  LaneSpans lastWith, lastWithout;
+  auto raise = [](unsigned &degree, const LaneSpans &spans, LaneSpans &last) {
+    if (spans.start == last.start)
+      return;
+    last = spans;
+    degree = std::max(degree, LaneAddresses::countConflicts(spans));
+  };
+  for (int64_t move : touches->moves)
+    for (size_t i = 0; i < touches->first.size();) {
+      LaneSpans with, without;
+      with.bytes = without.bytes = *bytes;
+      unsigned warp = touches->first[i].thread / 32;
+      for (; i < touches->first.size() && touches->first[i].thread / 32 == warp;
+           ++i) {
+        int64_t at = touches->first[i].at + move;
+        unsigned lane = touches->first[i].thread % 32;
+        with.start[lane] = at;
+        without.start[lane] = at / rows.stride * rows.bytes + at % rows.stride;
+      }
+      with.moveToFront(LaneSpans::kBankRow);
+      without.moveToFront(LaneSpans::kBankRow);
+      raise(worst.first, with, lastWith);
+      raise(worst.second, without, lastWithout);
     }
-    worst.first = std::max(worst.first, LaneAddresses::countConflicts(with));
-    worst.second =
-        std::max(worst.second, LaneAddresses::countConflicts(without));
-  }
   return worst;
 }
 

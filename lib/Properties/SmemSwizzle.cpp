@@ -43,50 +43,62 @@ struct Permutation {
   }
 };
 
-/// Lane addresses of one warp in one iteration.
+/// Lane addresses of one access, from the tile's base: those of each warp,
+/// moved by each of `moves`.
 struct WarpTouches {
-  LaneSpans spans;
+  std::vector<LaneSpans> warps;
+  std::vector<int64_t> moves;
+
+  /// Whether \p fn, which gets the lanes of a warp in one iteration, is true of
+  /// all.
+  template <typename Fn>
+  bool all(Fn fn) const {
+    for (int64_t move : moves)
+      for (LaneSpans warp : warps) {
+        for (std::optional<int64_t> &start : warp.start)
+          if (start)
+            *start += move;
+        if (!fn(warp))
+          return false;
+      }
+    return true;
+  }
 };
 } // namespace
 
-/// The accesses of each warp and iteration, at offsets from the tile's base.
-static std::optional<std::vector<WarpTouches>>
-getWarps(Detector &detector, uint32_t access, int64_t origin) {
+/// What access number `access` touches; nothing when it is not known.
+static std::optional<WarpTouches> getWarps(Detector &detector, uint32_t access,
+                                           int64_t origin) {
   LaneAddresses &lanes = detector.getKernel().getLaneAddresses();
   std::optional<unsigned> bytes = lanes.getLaneBytes(access);
-  std::optional<std::vector<Touch>> touches = getTouches(detector, access);
+  std::optional<Touches> touches = getTouches(detector, access);
   if (!bytes || !touches)
     return std::nullopt;
-  std::vector<WarpTouches> warps;
-  for (size_t i = 0; i < touches->size();) {
-    WarpTouches warp;
-    warp.spans.bytes = *bytes;
-    unsigned number = (*touches)[i].thread / 32, last = 0;
-    bool first = true;
-    for (; i < touches->size(); ++i) {
-      const Touch &touch = (*touches)[i];
-      if (touch.thread / 32 != number || (!first && touch.thread <= last))
-        break;
-      first = false;
-      last = touch.thread;
-      warp.spans.start[touch.thread % 32] = origin + touch.at;
+  WarpTouches result;
+  unsigned last = kNone;
+  for (const Touch &touch : touches->first) {
+    if (touch.thread / 32 != last) {
+      last = touch.thread / 32;
+      result.warps.emplace_back().bytes = *bytes;
     }
-    warps.push_back(warp);
+    result.warps.back().start[touch.thread % 32] = origin + touch.at;
   }
-  return warps;
+  if (!result.warps.empty())
+    result.moves = std::move(touches->moves);
+  return result;
 }
 
 /// Whether lane l is at a + sum of d[i] over the bits i of l, in every warp
-/// with the same d.
-static bool isSum(llvm::ArrayRef<WarpTouches> warps, const Permutation &undo) {
+/// of all `accesses` with the same d.
+static bool isSum(llvm::ArrayRef<WarpTouches> accesses,
+                  const Permutation &undo) {
   std::optional<std::array<int64_t, 5>> steps;
-  for (const WarpTouches &warp : warps) {
+  auto isSumInWarp = [&](const LaneSpans &warp) {
     std::array<int64_t, 32> at{};
     for (unsigned l = 0; l < 32; ++l) {
-      if (!warp.spans.start[l])
+      if (!warp.start[l])
         return false;
-      at[l] = undo.bits == 0 ? *warp.spans.start[l]
-                             : undo.undo(*warp.spans.start[l]);
+      at[l] = undo.bits == 0 ? *warp.start[l] : undo.undo(*warp.start[l]);
     }
     std::array<int64_t, 5> own;
     for (unsigned i = 0; i < 5; ++i)
@@ -101,23 +113,42 @@ static bool isSum(llvm::ArrayRef<WarpTouches> warps, const Permutation &undo) {
       if (sum != at[l])
         return false;
     }
+    return true;
+  };
+  for (const WarpTouches &access : accesses) {
+    // Without a permutation all moves are alike.
+    if (undo.bits == 0 && !access.moves.empty()) {
+      if (!llvm::all_of(access.warps, isSumInWarp))
+        return false;
+    } else if (!access.all(isSumInWarp)) {
+      return false;
+    }
   }
-  return !warps.empty();
+  return steps.has_value();
 }
 
 /// Conflicts as they are, and without the permutation.
-static std::pair<unsigned, unsigned> compare(llvm::ArrayRef<WarpTouches> warps,
+static std::pair<unsigned, unsigned> compare(const WarpTouches &access,
                                              const Permutation &undo) {
   std::pair<unsigned, unsigned> worst{1, 1};
-  for (const WarpTouches &warp : warps) {
-    LaneSpans plain = warp.spans;
-    for (std::optional<int64_t> &start : plain.start)
+  // Most warps and iterations do the same.
+  LaneSpans lastWith, lastWithout;
+  auto raise = [](unsigned &degree, LaneSpans spans, LaneSpans &last) {
+    spans.moveToFront(LaneSpans::kBankRow);
+    if (spans.start == last.start)
+      return;
+    last = spans;
+    degree = std::max(degree, LaneAddresses::countConflicts(spans));
+  };
+  access.all([&](const LaneSpans &with) {
+    LaneSpans without = with;
+    for (std::optional<int64_t> &start : without.start)
       if (start)
         start = undo.undo(*start);
-    worst.first =
-        std::max(worst.first, LaneAddresses::countConflicts(warp.spans));
-    worst.second = std::max(worst.second, LaneAddresses::countConflicts(plain));
-  }
+    raise(worst.first, with, lastWith);
+    raise(worst.second, without, lastWithout);
+    return true;
+  });
   return worst;
 }
 
@@ -141,17 +172,20 @@ static const std::vector<Permutation> &getCandidates() {
 static std::vector<Permutation>
 getStridedCandidates(llvm::ArrayRef<WarpTouches> written) {
   std::vector<Permutation> all;
+  const WarpTouches *any = llvm::find_if(
+      written, [](const WarpTouches &one) { return !one.moves.empty(); });
   // No writer's addresses are known.
-  if (written.empty())
+  if (any == written.end())
     return all;
   llvm::SmallVector<int64_t, 4> strides;
   for (unsigned lanes : {2u, 4u, 8u, 16u}) {
     auto lowest = [&](unsigned first) -> std::optional<int64_t> {
       std::optional<int64_t> low;
       for (unsigned l = first; l < first + lanes; ++l) {
-        const std::optional<int64_t> &at = written.front().spans.start[l];
+        std::optional<int64_t> at = any->warps.front().start[l];
         if (!at)
           return std::nullopt;
+        *at += any->moves.front();
         low = std::min(low.value_or(*at), *at);
       }
       return low;
@@ -228,9 +262,9 @@ static void detectTensorMap(Detector &detector, const StagedTile &tile) {
 
 /// Reads that are permuted by exclusive-or from rows that were written in
 /// order.
-static void reportReadsAlone(
-    Detector &detector, uint32_t writer,
-    llvm::ArrayRef<std::pair<uint32_t, std::vector<WarpTouches>>> readers) {
+static void
+reportReadsAlone(Detector &detector, uint32_t writer,
+                 llvm::ArrayRef<std::pair<uint32_t, WarpTouches>> readers) {
   llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
   for (const auto &[reader, warps] : readers) {
     if (isSum(warps, {}))
@@ -263,15 +297,12 @@ static void detectByThreads(Detector &detector, const StagedTile &tile) {
   // One permutation for all writes: bits of the row that are constant in one of
   // them are not in another.
   std::vector<WarpTouches> written;
-  /// Where those of each writer end.
-  std::vector<std::pair<uint32_t, size_t>> writers;
-  std::vector<std::pair<uint32_t, std::vector<WarpTouches>>> readers;
+  std::vector<std::pair<uint32_t, WarpTouches>> readers;
   for (uint32_t w : tile.writers) {
     auto warps = getWarps(detector, w, origin);
     if (!warps)
       return;
-    llvm::append_range(written, *warps);
-    writers.push_back({w, written.size()});
+    written.push_back(std::move(*warps));
   }
   unsigned descriptorBits = 0;
   uint32_t descriptorReader = kNone;
@@ -287,7 +318,7 @@ static void detectByThreads(Detector &detector, const StagedTile &tile) {
       readers.push_back({r, std::move(*warps)});
   }
   if (isSum(written, {})) {
-    reportReadsAlone(detector, writers[0].first, readers);
+    reportReadsAlone(detector, tile.writers[0], readers);
     return;
   }
   uint32_t missedReader = kNone;
@@ -301,7 +332,7 @@ static void detectByThreads(Detector &detector, const StagedTile &tile) {
     if (descriptorReader != kNone && !candidate.rotates &&
         candidate.stride == 0 && candidate.bits == descriptorBits &&
         candidate.unit == 4 && candidate.shift == 3) {
-      report(detector, tile, "xor", candidate.bits, writers[0].first,
+      report(detector, tile, "xor", candidate.bits, tile.writers[0],
              descriptorReader);
       return;
     }
@@ -309,27 +340,20 @@ static void detectByThreads(Detector &detector, const StagedTile &tile) {
       if (isSum(warps, {}) || !isSum(warps, candidate))
         continue;
       // The side that gains may be the write.
-      auto gains = [&](llvm::ArrayRef<WarpTouches> touches) {
+      auto gains = [&](const WarpTouches &touches) {
         auto [with, without] = compare(touches, candidate);
         return with < without;
       };
-      auto anyWriterGains = [&] {
-        size_t begin = 0;
-        return llvm::any_of(writers, [&](const auto &writer) {
-          size_t from = std::exchange(begin, writer.second);
-          return gains(llvm::ArrayRef(written).slice(from, begin - from));
-        });
-      };
-      if (!gains(warps) && !anyWriterGains()) {
+      if (!gains(warps) && !llvm::any_of(written, gains)) {
         missedReader = reader;
         continue;
       }
       report(detector, tile, candidate.rotates ? "rotate" : "xor",
-             candidate.bits, writers[0].first, reader);
+             candidate.bits, tile.writers[0], reader);
       return;
     }
   }
-  OpId where = accesses[writers[0].first].op;
+  OpId where = accesses[tile.writers[0]].op;
   if (missedReader != kNone) {
     OpId user = accesses[missedReader].op;
     detector.add(Judgement::nearMiss("permutes places by bits of the row, as " +

@@ -63,8 +63,15 @@ struct SectorCount {
 /// Bytes of one warp, from any origin that its lanes share: of each lane the
 /// first byte, and how many follow; nothing where the lane takes no part.
 struct LaneSpans {
+  /// One word of each bank.
+  static constexpr int64_t kBankRow = 128;
+
   std::array<std::optional<int64_t>, 32> start;
   unsigned bytes = 0;
+
+  /// Moves all by one multiple of \p unit, so that the first lane begins in the
+  /// first unit.
+  void moveToFront(int64_t unit);
 };
 
 class LaneAddresses {
@@ -85,6 +92,37 @@ public:
   static SectorCount countSectors(const LaneSpans &spans);
 
 private:
+  /// What the lanes' bytes depend on, but for a multiple of some unit.
+  struct Pattern {
+    ValueId address;
+    int64_t offset;
+    unsigned bytes, lanes;
+    BlockId block;
+    /// Of the operation, and what its address is used under.
+    ValueId guard;
+    bool isNegated;
+    std::optional<std::pair<ValueId, bool>> used;
+    auto operator<=>(const Pattern &) const = default;
+  };
+  /// What was found out for all accesses of one pattern.
+  template <typename T>
+  struct Answer {
+    std::optional<T> value;
+    OpId blocker = kNone;
+  };
+  /// Stands for the access itself as its blocker.
+  static constexpr OpId kAccess = kNone - 1;
+
+  /// The pattern of access number `access`, with its offset below \p unit;
+  /// nothing when its lanes have no bytes of their own.
+  std::optional<Pattern> getPattern(uint32_t access, int64_t unit);
+  /// Answers from \p known, or with what \p find says.
+  template <typename T>
+  std::optional<T> answer(std::map<Pattern, Answer<T>> &known, uint32_t access,
+                          int64_t unit,
+                          llvm::function_ref<std::optional<T>()> find);
+  /// Lanes that name addresses.
+  unsigned getLanes(OpId op) const;
   /// The spans of each warp; nothing when they are not known.
   std::optional<std::vector<LaneSpans>>
   getSpans(uint32_t access, LaneForms &forms, bool isGlobal);
@@ -94,6 +132,9 @@ private:
   KernelContext &kernel;
   OpId blocker = kNone;
   bool inside = false;
+  /// Unrolled loops repeat what they do.
+  std::map<Pattern, Answer<SectorCount>> sectors;
+  std::map<Pattern, Answer<unsigned>> conflicts;
   /// Forms of addresses under a guard, by the guard and its value.
   std::map<std::pair<ValueId, bool>, std::unique_ptr<LaneForms>> guarded;
   /// Forms by iteration, made when they are needed.

@@ -123,8 +123,37 @@ bool properties::traceToLoads(Detector &detector, ValueId value,
 // Bytes
 //===----------------------------------------------------------------------===//
 
-std::optional<std::vector<Touch>> properties::getTouches(Detector &detector,
-                                                         uint32_t access) {
+std::vector<ByteRun> properties::joinRuns(std::vector<ByteRun> runs) {
+  if (!llvm::is_sorted(runs))
+    llvm::sort(runs);
+  size_t last = 0;
+  for (size_t i = 1; i < runs.size(); ++i)
+    if (runs[i].first <= runs[last].second)
+      runs[last].second = std::max(runs[last].second, runs[i].second);
+    else
+      runs[++last] = runs[i];
+  if (!runs.empty())
+    runs.resize(last + 1);
+  return runs;
+}
+
+std::vector<ByteRun> Touches::getRuns(unsigned bytes, size_t from,
+                                      size_t to) const {
+  std::vector<ByteRun> still;
+  still.reserve(to - from);
+  for (size_t i = from; i < to; ++i)
+    still.push_back({first[i].at, first[i].at + bytes});
+  still = joinRuns(std::move(still));
+  std::vector<ByteRun> moved;
+  moved.reserve(still.size() * moves.size());
+  for (int64_t move : moves)
+    for (auto [begin, end] : still)
+      moved.push_back({begin + move, end + move});
+  return joinRuns(std::move(moved));
+}
+
+std::optional<Touches> properties::getTouches(Detector &detector,
+                                              uint32_t access) {
   KernelContext &kernel = detector.getKernel();
   LaneForms &forms = kernel.getLaneForms();
   const SharedPlace &place = kernel.getSharedObjects().getPlace(access);
@@ -167,22 +196,27 @@ std::optional<std::vector<Touch>> properties::getTouches(Detector &detector,
   bool anyInside = false;
   for (unsigned t = 0; t < active.size(); ++t)
     anyInside |= active[t] && isInside(form.rest[t]);
-  std::vector<Touch> touches;
-  touches.reserve(std::min<size_t>(
-      kMaxTouches, inner.size() * size_t(llvm::count(active, true))));
-  int64_t lowest = INT64_MAX;
-  for (int64_t move : inner)
-    for (unsigned t = 0; t < active.size(); ++t) {
-      if (!active[t] || (anyInside && !isInside(form.rest[t])))
-        continue;
-      int64_t at = form.rest[t] + move;
-      if (touches.size() == kMaxTouches ||
-          (anyInside && inner.size() > 1 && !isInside(at)))
-        return std::nullopt;
-      touches.push_back({t, at});
-      lowest = std::min(lowest, at);
-    }
-  for (Touch &touch : touches)
+  Touches touches;
+  touches.first.reserve(active.size());
+  int64_t lowest = INT64_MAX, highest = INT64_MIN;
+  for (unsigned t = 0; t < active.size(); ++t) {
+    int64_t at = form.rest[t];
+    if (!active[t] || (anyInside && !isInside(at)))
+      continue;
+    touches.first.push_back({t, at});
+    lowest = std::min(lowest, at);
+    highest = std::max(highest, at);
+  }
+  touches.moves = std::move(inner);
+  if (touches.first.empty() || touches.moves.empty())
+    return touches;
+  lowest += touches.moves.front();
+  highest += touches.moves.back();
+  if (touches.first.size() * touches.moves.size() > kMaxTouches ||
+      (anyInside && touches.moves.size() > 1 &&
+       (!isInside(lowest) || !isInside(highest))))
+    return std::nullopt;
+  for (Touch &touch : touches.first)
     touch.at += place.low - lowest;
   return touches;
 }
@@ -211,19 +245,24 @@ namespace {
 /// The thread that wrote each byte of a tile last.
 class ByteWriters {
 public:
-  void set(int64_t at, unsigned thread) {
-    if (at < 0 || at >= kDense) {
-      far[at] = thread;
+  /// Notes \p thread for \p bytes from \p at.
+  void set(int64_t at, unsigned bytes, unsigned thread) {
+    int64_t end = at + bytes;
+    if (at < 0 || end > kDense) {
+      for (; at < end; ++at)
+        far[at] = thread;
       return;
     }
-    if (size_t(at) >= near.size())
-      near.resize(std::max<size_t>(at + 1, 2 * near.size()), kNone);
-    numNear += near[at] == kNone;
-    near[at] = thread;
+    if (size_t(end) > near.size())
+      near.resize(std::max<size_t>(end, 2 * near.size()), kNone);
+    for (; at < end; ++at) {
+      numNear += near[at] == kNone;
+      near[at] = thread;
+    }
   }
   std::optional<unsigned> get(int64_t at) const {
-    if (at >= 0 && size_t(at) < near.size())
-      return near[at] == kNone ? std::nullopt : std::optional(near[at]);
+    if (at >= 0 && size_t(at) < near.size() && near[at] != kNone)
+      return near[at];
     auto found = far.find(at);
     return found == far.end() ? std::nullopt : std::optional(found->second);
   }
@@ -279,7 +318,7 @@ static void measure(Detector &detector, const TileOrder &order,
   for (uint32_t w : tile.writers) {
     const AccessInfo &info = accesses[w];
     std::optional<unsigned> bytes = lanes.getLaneBytes(w);
-    std::optional<std::vector<Touch>> touches = getTouches(detector, w);
+    std::optional<Touches> touches = getTouches(detector, w);
     std::optional<double> trips = getTripsInside(detector, info.op, loop);
     bool prologue =
         loop != kNone && !loops.contains(loop, index.getBlockOf(info.op));
@@ -287,9 +326,9 @@ static void measure(Detector &detector, const TileOrder &order,
       knownWriters = counted = false;
       continue;
     }
-    for (const Touch &touch : *touches)
-      for (unsigned i = 0; i < *bytes; ++i)
-        writerOf.set(touch.at + i, touch.thread);
+    touches->forEach([&](const Touch &touch) {
+      writerOf.set(touch.at, *bytes, touch.thread);
+    });
     if (prologue)
       continue;
     // A bulk copy is one for all lanes, whichever of them issues it.
@@ -318,18 +357,15 @@ static void measure(Detector &detector, const TileOrder &order,
     }
     if (foreign || !knownWriters || !bytes)
       continue;
-    std::optional<std::vector<Touch>> touches = getTouches(detector, r);
+    std::optional<Touches> touches = getTouches(detector, r);
     if (!touches) {
       knownReaders = false;
       continue;
     }
-    for (const Touch &touch : *touches) {
+    foreign = touches->any([&](const Touch &touch) {
       std::optional<unsigned> writer = writerOf.get(touch.at);
-      if (writer && *writer != touch.thread) {
-        foreign = true;
-        break;
-      }
-    }
+      return writer && *writer != touch.thread;
+    });
   }
   tile.shared = foreign || tile.byMatrix || tile.byBulkCopy ? Tristate::Yes
                 : knownWriters && knownReaders              ? Tristate::No

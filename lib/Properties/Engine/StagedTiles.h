@@ -42,10 +42,44 @@ struct Touch {
   int64_t at;
 };
 
+/// Bytes from `first` up to `second`.
+using ByteRun = std::pair<int64_t, int64_t>;
+
+/// What the threads of a block touch with one access: the places of `first`,
+/// moved by each of `moves`.
+struct Touches {
+  /// By ascending thread, with no move.
+  std::vector<Touch> first;
+  /// Ascending, no two equal; 0 alone for an access that no loop moves.
+  std::vector<int64_t> moves;
+
+  /// Calls \p fn with each touch, all of one move together.
+  template <typename Fn>
+  void forEach(Fn fn) const {
+    for (int64_t move : moves)
+      for (const Touch &touch : first)
+        fn(Touch{touch.thread, touch.at + move});
+  }
+  /// Whether \p fn is true of any touch.
+  template <typename Fn>
+  bool any(Fn fn) const {
+    for (int64_t move : moves)
+      for (const Touch &touch : first)
+        if (fn(Touch{touch.thread, touch.at + move}))
+          return true;
+    return false;
+  }
+  /// What the threads from number \p from of `first` up to \p to touch when
+  /// each touches \p bytes, as runs that neither meet nor overlap, ascending.
+  std::vector<ByteRun> getRuns(unsigned bytes, size_t from, size_t to) const;
+};
+
+/// Joins runs that meet or overlap; the result ascends.
+std::vector<ByteRun> joinRuns(std::vector<ByteRun> runs);
+
 /// What the threads of a block touch with access number `access`, for every
 /// value of the loops inside a slot; nothing when it is not known.
-std::optional<std::vector<Touch>> getTouches(Detector &detector,
-                                             uint32_t access);
+std::optional<Touches> getTouches(Detector &detector, uint32_t access);
 
 /// Global loads that the stored value `value` is a copy of, converted or
 /// unpacked at most; false when it is made in another way.

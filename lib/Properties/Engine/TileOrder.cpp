@@ -125,22 +125,17 @@ TileOrder::getSpans(uint32_t access) const {
   known = std::make_unique<std::optional<std::vector<Span>>>();
   std::optional<unsigned> bytes =
       detector.getKernel().getLaneAddresses().getLaneBytes(access);
-  std::optional<std::vector<Touch>> touches =
+  std::optional<Touches> touches =
       bytes ? getTouches(detector, access) : std::nullopt;
   if (!touches)
     return *known;
-  llvm::sort(*touches, [](const Touch &a, const Touch &b) {
-    return std::make_pair(a.thread / 32, a.at) <
-           std::make_pair(b.thread / 32, b.at);
-  });
   std::vector<Span> list;
-  for (const Touch &touch : *touches) {
-    int64_t end = touch.at + *bytes;
-    if (!list.empty() && list.back().warp == touch.thread / 32 &&
-        list.back().end >= touch.at)
-      list.back().end = std::max(list.back().end, end);
-    else
-      list.push_back({touch.at, end, touch.thread / 32});
+  for (size_t from = 0, to = 0; from < touches->first.size(); from = to) {
+    unsigned warp = touches->first[from].thread / 32;
+    while (to < touches->first.size() && touches->first[to].thread / 32 == warp)
+      ++to;
+    for (auto [begin, end] : touches->getRuns(*bytes, from, to))
+      list.push_back({begin, end, warp});
   }
   llvm::sort(list, [](const Span &a, const Span &b) {
     return std::tie(a.begin, a.end, a.warp) < std::tie(b.begin, b.end, b.warp);
