@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What takes the place of d2k/Baseline/Wgmma.cuh on the host: the same
+// functions, without inline PTX. Tensor copies write the swizzle of 128 bytes
+// and products read it as their descriptors say (PTX ISA, "Matrix Descriptor
+// Format" of wgmma), so that a wrong offset, layout or fragment shows. Products
+// are computed when they are waited for, out of what shared memory has then: a
+// stage that is given back too early shows too. Copies arrive at once.
+
+#ifndef D2K_TEST_HOSTCUDA_WGMMA_CUH
+#define D2K_TEST_HOSTCUDA_WGMMA_CUH
+
+#include "Execution.h"
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <map>
+
+#define D2K_HAS_WGMMA 1
+
+namespace d2k::baseline {
+
+//===----------------------------------------------------------------------===//
+// Host
+//===----------------------------------------------------------------------===//
+
+/// What stands in a tensor map.
+struct HostTensorMap {
+  const char *base;
+  int64_t rows, columns;
+  int boxRows;
+};
+static_assert(sizeof(HostTensorMap) <= sizeof(CUtensorMap));
+
+inline int describeMatrix(CUtensorMap &map, const void *base, int64_t rows,
+                          int64_t columns, int boxRows) {
+  if (reinterpret_cast<uintptr_t>(base) % 16 != 0 || columns % 8 != 0 ||
+      rows <= 0 || columns <= 0 || boxRows < 1 || boxRows > 256)
+    return cudaErrorInvalidValue;
+  HostTensorMap host = {static_cast<const char *>(base), rows, columns,
+                        boxRows};
+  std::memcpy(&map, &host, sizeof(host));
+  return cudaSuccess;
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers and copies
+//===----------------------------------------------------------------------===//
+
+inline bool electOneLane() { return host::getLane() == 0; }
+
+/// The eight bytes of a barrier.
+struct HostBarrier {
+  int16_t count, missing;
+  int32_t bytes : 31;
+  uint32_t phase : 1;
+
+  static HostBarrier &at(uint32_t address) {
+    return *static_cast<HostBarrier *>(host::getSharedPointer(address, 8));
+  }
+  void advance() {
+    if (missing < 0)
+      host::failLaunch("an mbarrier of %d arrivals gets more", int(count));
+    if (missing == 0 && bytes == 0) {
+      missing = count;
+      phase ^= 1;
+    }
+  }
+};
+static_assert(sizeof(HostBarrier) == 8);
+
+inline void initBarrier(uint32_t barrier, int arrivals) {
+  HostBarrier::at(barrier) = {int16_t(arrivals), int16_t(arrivals), 0, 0};
+}
+inline void fenceBarriers() {}
+
+inline void waitForBarrier(uint32_t barrier, uint32_t parity) {
+  for (int i = 0; HostBarrier::at(barrier).phase == (parity & 1); ++i) {
+    if (i == 1 << 20)
+      host::failLaunch("an mbarrier's phase never ends");
+    host::yield();
+  }
+}
+
+inline void arrive(uint32_t barrier) {
+  HostBarrier &state = HostBarrier::at(barrier);
+  --state.missing;
+  state.advance();
+}
+
+inline void arriveExpecting(uint32_t barrier, int bytes) {
+  HostBarrier &state = HostBarrier::at(barrier);
+  state.bytes += bytes;
+  --state.missing;
+  state.advance();
+}
+
+/// Where the hardware looks for an address in the swizzle of 128 bytes.
+inline uint32_t swizzle(uint32_t address) {
+  return address ^ (address >> 7 & 7) << 4;
+}
+
+inline void copyBox(uint32_t to, const CUtensorMap &map, int column, int row,
+                    uint32_t barrier) {
+  HostTensorMap from;
+  std::memcpy(&from, &map, sizeof(from));
+  if (to % 1024 != 0)
+    host::failLaunch("a tensor copy to 0x%x, which is no multiple of the "
+                     "swizzle's period",
+                     to);
+  for (int r = 0; r < from.boxRows; ++r)
+    for (int chunk = 0; chunk < 8; ++chunk) {
+      uint32_t place = swizzle(to + uint32_t(r * 128 + chunk * 16));
+      auto *bytes = static_cast<char *>(host::getSharedPointer(place, 16));
+      int64_t fromRow = int64_t(row) + r, fromColumn = column + chunk * 8;
+      bool isThere = fromRow >= 0 && fromRow < from.rows && fromColumn >= 0 &&
+                     fromColumn < from.columns;
+      if (isThere)
+        std::memcpy(bytes,
+                    from.base + (fromRow * from.columns + fromColumn) * 2, 16);
+      else
+        std::memset(bytes, 0, 16);
+    }
+  HostBarrier &state = HostBarrier::at(barrier);
+  state.bytes -= from.boxRows * 128;
+  state.advance();
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+template <int kCount>
+inline void takeRegisters() {}
+template <int kCount>
+inline void giveRegisters() {}
+inline void fenceAccumulators() {}
+
+template <int kCount>
+inline void pin(float (&)[kCount]) {}
+inline uint64_t describeOperand(uint32_t address) {
+  return uint64_t((address & 0x3ffff) >> 4) | uint64_t(1) << 16 |
+         uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
+}
+
+/// One operand of a product of depth 16 out of shared memory, as numbers.
+struct HostOperand {
+  static constexpr int kMostRows = 256;
+  /// 8 numbers each, in the order of their places.
+  char chunks[kMostRows * 2][16];
+  double values[kMostRows][16];
+
+  /// Of \p rows rows along M or N from \p first on. Threads of a warpgroup need
+  /// the same one after the other: it is decoded once as long as nothing of it
+  /// changes.
+  void read(uint64_t descriptor, int first, int rows) {
+    auto start = uint32_t(descriptor & 0x3fff) << 4;
+    auto stride = uint32_t(descriptor >> 32 & 0x3fff) << 4;
+    if (descriptor >> 62 != 1)
+      host::failLaunch("an operand without the swizzle of 128 bytes");
+    bool isSame = true;
+    for (int i = 0; i < rows * 2; ++i) {
+      uint32_t at = start;
+      uint32_t row = uint32_t(first + i / 2);
+      at += row / 8 * stride + row % 8 * 128 + uint32_t(i % 2) * 16;
+      const void *from = host::getSharedPointer(swizzle(at), 16);
+      if (std::memcmp(chunks[i], from, 16) != 0) {
+        std::memcpy(chunks[i], from, 16);
+        isSame = false;
+      }
+    }
+    if (isSame && lastRows == rows)
+      return;
+    lastRows = rows;
+    for (int i = 0; i < rows * 2; ++i)
+      for (int j = 0; j < 8; ++j) {
+        uint16_t bits;
+        std::memcpy(&bits, &chunks[i][2 * j], 2);
+        values[i / 2][i % 2 * 8 + j] =
+            std::bit_cast<float>(uint32_t(bits) << 16);
+      }
+  }
+
+private:
+  int lastRows = 0;
+};
+
+/// A product that has not been waited for.
+struct HostProduct {
+  float *sums;
+  int columns;
+  bool accumulates;
+  uint64_t x, w;
+  int group;
+
+  void compute() const {
+    static HostOperand left, right;
+    int lane = int(host::getLane()), warp = int(host::getThreadRank() / 32 % 4);
+    left.read(x, warp * 16, 16);
+    right.read(w, 0, columns);
+    for (int j = 0; j < columns / 8; ++j)
+      for (int i = 0; i < 4; ++i) {
+        const double *a = left.values[lane / 4 + 8 * (i / 2)];
+        const double *b = right.values[8 * j + lane % 4 * 2 + i % 2];
+        double sum = 0;
+        for (int k = 0; k < 16; ++k)
+          sum += a[k] * b[k];
+        float &to = sums[4 * j + i];
+        if (accumulates)
+          sum += double(to);
+        // Cut off, as tensor cores do.
+        float rounded = float(sum);
+        if (std::fabs(double(rounded)) > std::fabs(sum))
+          rounded = std::nextafter(rounded, 0.0f);
+        to = rounded;
+      }
+  }
+};
+
+/// Of the running thread.
+struct HostProducts {
+  std::deque<HostProduct> waiting;
+  int nextGroup = 0;
+  uint3 block = {};
+
+  static HostProducts &get() {
+    // By the thread's number in the block.
+    static std::map<unsigned, HostProducts> all;
+    HostProducts &own =
+        all[host::getClusterRank() * 1024 + host::getThreadRank()];
+    if (std::memcmp(&own.block, &blockIdx, sizeof(uint3)) != 0) {
+      if (!own.waiting.empty())
+        host::failLaunch("a block before ended with products under way");
+      own.block = blockIdx;
+    }
+    return own;
+  }
+};
+
+inline void commitProducts() { ++HostProducts::get().nextGroup; }
+
+/// Lanes are together here, as wgmma has it: none is still at a barrier whose
+/// stage the others give back.
+template <int kPending>
+inline void waitForProductsBut() {
+  host::exchange(~0u, "wgmma.wait_group", nullptr, 0);
+  HostProducts &products = HostProducts::get();
+  while (!products.waiting.empty() &&
+         products.waiting.front().group < products.nextGroup - kPending) {
+    HostProduct product = products.waiting.front();
+    products.waiting.pop_front();
+    product.compute();
+  }
+  host::exchange(~0u, "wgmma.wait_group", nullptr, 0);
+}
+
+template <int kCount>
+inline void multiplyAsync(float (&sums)[kCount], uint64_t x, uint64_t w,
+                          int accumulate) {
+  HostProducts &products = HostProducts::get();
+  products.waiting.push_back(
+      {sums, 2 * kCount, accumulate != 0, x, w, products.nextGroup});
+}
+
+} // namespace d2k::baseline
+
+#endif // D2K_TEST_HOSTCUDA_WGMMA_CUH
