@@ -47,15 +47,15 @@ struct KernelUse {
   friend bool operator==(const KernelUse &, const KernelUse &) = default;
 };
 
-/// One timed sample: a discarded call, the preparation of the caches, and then
+/// One timed sample: as a rule a discarded call, the preparation of the caches, and then
 /// calls back to back.
 struct SampleRequest {
   /// The input set of each call.
   std::vector<unsigned> sets;
   /// Read the flush buffer before the first call. Without: warm.
   bool flush = true;
-  /// The set of the discarded call.
-  unsigned discardSet = 0;
+  /// The set of the discarded call; none: there is no such call.
+  std::optional<unsigned> discardSet;
 };
 
 /// What the worker measured. Times are for one call.
@@ -152,8 +152,13 @@ struct TimingConfig {
   double shortCallNs = 20000;
   /// ... but no more often than this.
   unsigned maxCallsPerSample = 16;
-  /// Samples of each side without flush.
+  /// No call is discarded before samples of a side whose calls take this long:
+  /// what it would bring to a steady state is over in microseconds.
+  double longCallNs = 50e6;
+  /// Samples of each side without flush, and how many there are at least when
+  /// an eighth of the GPU time is spent on them.
   unsigned warmSamples = 10;
+  unsigned leastWarmSamples = 3;
   /// Length of a batch for clock D in seconds; 0 leaves clock D out, which
   /// only a trusted source may.
   double batchSeconds = 0.05;

@@ -365,11 +365,14 @@ Result<SampleRecord> Sampler::sample(const SampleRequest &request) {
   // On several GPUs a call may wait for its peers, so that all must be
   // enqueued before any is waited for: a thread each.
   Result<void> done = onRanks([&](Rank &rank) -> Result<void> {
-    HostClock::time_point start = HostClock::now();
-    Result<void> called = call(rank, request.discardSet);
-    rank.enqueueNs =
-        std::chrono::duration<double, std::nano>(HostClock::now() - start)
-            .count();
+    Result<void> called;
+    if (request.discardSet) {
+      HostClock::time_point start = HostClock::now();
+      called = call(rank, *request.discardSet);
+      rank.enqueueNs =
+          std::chrono::duration<double, std::nano>(HostClock::now() - start)
+              .count();
+    }
     if (called)
       called = synchronize();
     // Not to be had everywhere; then nothing persists either.

@@ -16,8 +16,10 @@
 #include "d2k/Task/EntryHeader.h"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <future>
+#include <map>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -41,14 +43,14 @@ public:
       ::close(fd);
   }
 
-  /// Waits for the device \p ordinal; \p waiting is called when that takes
-  /// time.
-  Result<void> take(int ordinal, const std::function<void()> &waiting) {
+  /// Waits for the device \p uuid; \p waiting is called when that takes time.
+  /// An ordinal would not do: CUDA_VISIBLE_DEVICES gives them anew.
+  Result<void> take(const std::string &uuid,
+                    const std::function<void()> &waiting) {
     std::string folder = getCacheFolder();
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    std::string path =
-        joinPath(folder, "device-" + std::to_string(ordinal) + ".lock");
+    std::string path = joinPath(folder, "device-" + uuid + ".lock");
     fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
       return fail(FailureKind::Environment,
@@ -83,6 +85,10 @@ private:
   Result<void> startProcesses();
   /// The oracle, which knows the devices.
   Result<void> findDevices();
+  /// Waits until no other evaluation uses them, and makes the contexts.
+  Result<void> takeDevices();
+  /// Does \p step of the oracle, again when the oracle is lost.
+  Result<void> insist(Step<void> (Session::*step)());
   Result<void> runWorkloads();
   /// Workload \p workload, again when a process was lost.
   Result<WorkloadResult> runWorkload(const task::Workload &workload);
@@ -100,7 +106,8 @@ private:
   task::Task task;
   Submission submission;
   std::vector<const task::Workload *> workloads;
-  std::vector<DeviceLock> locks;
+  // A deque does not move what it holds.
+  std::deque<DeviceLock> locks;
   std::optional<TemporaryDirectory> work;
   std::optional<Compiler> compiler;
   std::unique_ptr<Session> session;
@@ -252,18 +259,7 @@ Result<void> Evaluator::startProcesses() {
                                           ? inWork("scratch")
                                           : options.evidenceFolder);
   report("starting");
-  if (!options.onlyCompile)
-    locks.resize(options.devices.size());
-  for (size_t i = 0; i < locks.size(); ++i)
-    if (Result<void> done =
-            locks[i].take(options.devices[i],
-                          [&] {
-                            report("waiting for device " +
-                                   std::to_string(options.devices[i]));
-                          });
-        !done)
-      return done;
-  if (!options.arch.empty()) {
+  if (options.onlyCompile && !options.arch.empty()) {
     evaluation.device = json::Object{{"arch", options.arch}};
     return {};
   }
@@ -273,6 +269,8 @@ Result<void> Evaluator::startProcesses() {
     return fail(FailureKind::Environment,
                 found.error().message +
                     "; d2k-run eval --compile-only needs no GPU");
+  if (found && !options.onlyCompile)
+    return takeDevices();
   if (found || !options.onlyCompile)
     return found;
   std::string arch(kDefaultArchitecture);
@@ -283,16 +281,46 @@ Result<void> Evaluator::startProcesses() {
   return {};
 }
 
-Result<void> Evaluator::findDevices() {
-  Step<void> started = session->startOracle();
-  for (unsigned attempt = 1; !started && attempt < kMostLosses &&
-                             started.error().kind == Trouble::Kind::Lost;
+Result<void> Evaluator::insist(Step<void> (Session::*step)()) {
+  Step<void> done = (session.get()->*step)();
+  for (unsigned attempt = 1; !done && attempt < kMostLosses &&
+                             done.error().kind == Trouble::Kind::Lost;
        ++attempt)
-    started = session->startOracle();
-  if (!started)
-    return tl::unexpected<Failure>(getFailure(started.error()));
+    done = (session.get()->*step)();
+  if (!done)
+    return tl::unexpected<Failure>(getFailure(done.error()));
+  return {};
+}
+
+Result<void> Evaluator::findDevices() {
+  if (Result<void> done = insist(&Session::startOracle); !done)
+    return done;
   evaluation.device = session->getDevices().front();
   return {};
+}
+
+Result<void> Evaluator::takeDevices() {
+  // In the order of the UUIDs, or two evaluations that name the same devices
+  // in another order would wait for each other.
+  std::map<std::string, int> ordinals;
+  for (size_t i = 0; i < session->getDevices().size(); ++i) {
+    Result<std::string> uuid =
+        json::Cursor(session->getDevices()[i], "oracle").getString("uuid");
+    if (!uuid)
+      return forwardFailure(std::move(uuid));
+    ordinals.emplace(*uuid, options.devices[i]);
+  }
+  for (const auto &[uuid, ordinal] : ordinals) {
+    locks.emplace_back();
+    if (Result<void> done = locks.back().take(uuid,
+                                              [&, ordinal = ordinal] {
+                                                report("waiting for device " +
+                                                       std::to_string(ordinal));
+                                              });
+        !done)
+      return done;
+  }
+  return insist(&Session::attachOracle);
 }
 
 Result<WorkloadResult> Evaluator::runWorkload(const task::Workload &workload) {

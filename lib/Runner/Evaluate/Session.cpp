@@ -282,6 +282,17 @@ Step<void> Session::startOracle() {
   if (!list || !list->getValue().getAsArray())
     return failHarness({FailureKind::Internal, "oracle: names no devices"});
   devices = *list->getValue().getAsArray();
+  isAttached = false;
+  return {};
+}
+
+Step<void> Session::attachOracle() {
+  if (Step<void> started = startOracle(); !started || isAttached)
+    return started;
+  Step<json::Value> reply = askOracle("attach", {}, 120s);
+  if (!reply)
+    return forwardTrouble(std::move(reply));
+  isAttached = true;
   probe = json::Cursor(*reply, "oracle").getString("probe").value_or("");
   copies |= probe.empty();
   return {};

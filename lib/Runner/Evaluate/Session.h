@@ -58,9 +58,12 @@ public:
       : options(options), libraryFolder(std::move(libraryFolder)),
         writableFolder(std::move(writableFolder)) {}
 
-  /// The oracle, started when it does not run. The reply to its first request
-  /// is in getDevices.
+  /// The oracle, started when it does not run, without a context: it only
+  /// knows the devices then.
   Step<void> startOracle();
+  /// The oracle, started and with its contexts made, if they are not.
+  Step<void> attachOracle();
+  /// What startOracle was told of the devices, in the order of the options.
   const json::Array &getDevices() const { return devices; }
 
   void setLibrary(Side side, Library library) {
@@ -131,6 +134,7 @@ private:
   json::Array devices;
   /// Of memory that a worker tries to open; empty when there is none.
   std::string probe;
+  bool isAttached = false;
   bool copies = false;
   Isolation isolation;
   std::string tracingProblem;

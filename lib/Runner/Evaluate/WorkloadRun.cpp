@@ -82,7 +82,7 @@ Step<void> WorkloadRun::runSteps() {
 
 Step<void> WorkloadRun::open() {
   report("making buffers");
-  if (Step<void> done = session.startOracle(); !done)
+  if (Step<void> done = session.attachOracle(); !done)
     return done;
   AxisValues machine;
   if (const task::Axis *axis = task.findMachineAxis())
@@ -526,7 +526,8 @@ private:
 /// The sets that calls of \p request touch.
 static std::vector<unsigned> getSets(const SampleRequest &request) {
   std::vector<unsigned> sets = request.sets;
-  sets.push_back(request.discardSet);
+  if (request.discardSet)
+    sets.push_back(*request.discardSet);
   return sets;
 }
 

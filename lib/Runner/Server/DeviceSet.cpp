@@ -8,6 +8,8 @@
 
 #include "d2k/Runner/Compile.h"
 
+#include <numeric>
+
 using namespace d2k;
 using namespace d2k::runner;
 
@@ -114,14 +116,10 @@ Result<json::Object> DeviceSet::describe(CUdevice device) const {
   return object;
 }
 
-Result<json::Array> DeviceSet::describeAll() const {
-  int count = 0;
-  if (Result<void> done =
-          driver.check(driver.cuDeviceGetCount(&count), "count the devices");
-      !done)
-    return forwardFailure(std::move(done));
-  json::Array all;
-  for (int ordinal = 0; ordinal < count; ++ordinal) {
+Result<json::Array>
+DeviceSet::describe(const std::vector<int> &ordinals) const {
+  json::Array list;
+  for (int ordinal : ordinals) {
     CUdevice device = 0;
     if (Result<void> done =
             driver.check(driver.cuDeviceGet(&device, ordinal),
@@ -131,9 +129,20 @@ Result<json::Array> DeviceSet::describeAll() const {
     Result<json::Object> description = describe(device);
     if (!description)
       return forwardFailure(std::move(description));
-    all.emplace_back(std::move(*description));
+    list.emplace_back(std::move(*description));
   }
-  return all;
+  return list;
+}
+
+Result<json::Array> DeviceSet::describeAll() const {
+  int count = 0;
+  if (Result<void> done =
+          driver.check(driver.cuDeviceGetCount(&count), "count the devices");
+      !done)
+    return forwardFailure(std::move(done));
+  std::vector<int> ordinals(count);
+  std::iota(ordinals.begin(), ordinals.end(), 0);
+  return describe(ordinals);
 }
 
 Result<std::vector<int>> runner::getDevices(const json::Cursor &request) {

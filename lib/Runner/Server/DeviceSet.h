@@ -34,13 +34,15 @@ public:
   /// Waits for all work on all devices; what went wrong in it.
   CUresult synchronize() const;
 
-  /// Name, UUID, architecture, sizes and clocks of a device.
-  Result<json::Object> describe(CUdevice device) const;
-
-  /// That of each device of the machine; makes no context.
+  /// That of each of \p ordinals, or of each device of the machine. These make
+  /// no context.
+  Result<json::Array> describe(const std::vector<int> &ordinals) const;
   Result<json::Array> describeAll() const;
 
 private:
+  /// Name, UUID, architecture, sizes and clocks of a device.
+  Result<json::Object> describe(CUdevice device) const;
+
   const CudaDriver &driver;
   std::vector<Rank> ranks;
 };

@@ -23,7 +23,11 @@ public:
   explicit OracleServer(const CudaDriver &driver)
       : driver(driver), devices(driver) {}
 
+  /// Describes the devices; makes no context yet, so that an evaluation that
+  /// waits for a device does not disturb the one that is timed there.
   Result<json::Object> hello(const json::Cursor &request);
+  /// Makes the contexts.
+  Result<json::Object> attach(const json::Cursor &request);
   Result<json::Object> open(const json::Cursor &request);
   Result<json::Object> fill(const json::Cursor &request);
   Result<json::Object> prepare(const json::Cursor &request);
@@ -46,6 +50,7 @@ private:
 
   const CudaDriver &driver;
   DeviceSet devices;
+  std::vector<int> ordinals;
   std::optional<task::Task> task;
   unsigned sets = 0;
   /// Of the workloads before this one.
@@ -62,19 +67,20 @@ private:
 } // namespace
 
 Result<json::Object> OracleServer::hello(const json::Cursor &request) {
-  Result<std::vector<int>> ordinals = getDevices(request);
-  if (!ordinals)
-    return forwardFailure(std::move(ordinals));
-  if (Result<void> done = devices.open(*ordinals); !done)
+  Result<std::vector<int>> asked = getDevices(request);
+  if (!asked)
+    return forwardFailure(std::move(asked));
+  ordinals = std::move(*asked);
+  Result<json::Array> list = devices.describe(ordinals);
+  if (!list)
+    return forwardFailure(std::move(list));
+  return json::Object{{"devices", std::move(*list)}};
+}
+
+Result<json::Object> OracleServer::attach(const json::Cursor &) {
+  if (Result<void> done = devices.open(ordinals); !done)
     return forwardFailure(std::move(done));
-  json::Array list;
-  for (const DeviceSet::Rank &rank : devices.getRanks()) {
-    Result<json::Object> description = devices.describe(rank.device);
-    if (!description)
-      return forwardFailure(std::move(description));
-    list.emplace_back(std::move(*description));
-  }
-  json::Object reply{{"devices", std::move(list)}};
+  json::Object reply;
   // For a worker to try; without it there is none.
   driver.cuCtxSetCurrent(devices.getRanks().front().context);
   if (Result<void> done = driver.check(driver.cuMemAlloc(&probe, kProbeBytes),
@@ -373,7 +379,8 @@ int runner::serveOracle(Channel &channel) {
   };
   return serve(channel, makeHandlers<OracleServer>(
                             server, make,
-                            {{"open", &OracleServer::open},
+                            {{"attach", &OracleServer::attach},
+                             {"open", &OracleServer::open},
                              {"fill", &OracleServer::fill},
                              {"prepare", &OracleServer::prepare},
                              {"seal", &OracleServer::seal},

@@ -85,7 +85,7 @@ private:
   SampleRequest makeRequest(const std::vector<unsigned> &order, unsigned first,
                             bool flush) const;
   std::vector<unsigned> shuffleSets();
-  Result<SampleRecord> take(Side side, const SampleRequest &request);
+  Result<SampleRecord> take(Side side, SampleRequest request);
   Result<SampleRecord> sample(Side side, bool flush);
   std::vector<SampleRequest> planSamples();
   Result<void> measureBlocks(unsigned count);
@@ -109,6 +109,8 @@ private:
   /// Cold samples in the order in which they were taken.
   std::vector<SampleRecord> baseline, submission;
   std::vector<double> warmBaseline, warmSubmission;
+  /// Of the last sample of each side.
+  double lastSpanNs[2] = {0, 0};
   WorkloadTiming result;
 };
 } // namespace
@@ -149,12 +151,15 @@ Result<SampleRecord> Measurement::sample(Side side, bool flush) {
   return take(side, makeRequest(shuffleSets(), 0, flush));
 }
 
-Result<SampleRecord> Measurement::take(Side side,
-                                       const SampleRequest &request) {
+Result<SampleRecord> Measurement::take(Side side, SampleRequest request) {
+  double &lastSpan = lastSpanNs[size_t(side)];
+  if (lastSpan >= config.longCallNs)
+    request.discardSet.reset();
   Result<SampleRecord> record = source.sample(side, request);
   if (!record)
     return record;
-  double calls = result.callsPerSample + 1;
+  lastSpan = record->spanNs;
+  double calls = result.callsPerSample + (request.discardSet ? 1 : 0);
   result.gpuSeconds += (calls * record->spanNs + config.flushNs) * 1e-9;
   return record;
 }
@@ -269,7 +274,10 @@ Result<void> Measurement::warmUp() {
 }
 
 Result<void> Measurement::measureWarm() {
+  double enough = result.gpuSeconds + config.gpuSeconds / 8;
   for (unsigned i = 0; i != config.warmSamples; ++i) {
+    if (i >= config.leastWarmSamples && result.gpuSeconds >= enough)
+      break;
     for (Side side : {Side::Baseline, Side::Submission}) {
       Result<SampleRecord> record = sample(side, /*flush=*/false);
       if (!record)

@@ -115,10 +115,14 @@ Result<SampleRequest> runner::sampleRequestFromJson(json::Cursor cursor) {
   Result<bool> flush = cursor.getBoolean("flush");
   if (!flush)
     return forwardFailure(std::move(flush));
-  Result<unsigned> discard = readCount(cursor, "discard_set");
-  if (!discard)
-    return forwardFailure(std::move(discard));
-  return SampleRequest{std::move(*sets), *flush, *discard};
+  SampleRequest request{std::move(*sets), *flush, std::nullopt};
+  if (cursor.find("discard_set")) {
+    Result<unsigned> discard = readCount(cursor, "discard_set");
+    if (!discard)
+      return forwardFailure(std::move(discard));
+    request.discardSet = *discard;
+  }
+  return request;
 }
 
 Result<BatchRequest> runner::batchRequestFromJson(json::Cursor cursor) {
@@ -252,9 +256,11 @@ static json::Array toArray(const std::vector<KernelUse> &kernels) {
 }
 
 json::Value runner::toJson(const SampleRequest &request) {
-  return json::Object{{"sets", toArray(request.sets)},
-                      {"flush", request.flush},
-                      {"discard_set", int64_t(request.discardSet)}};
+  json::Object object{{"sets", toArray(request.sets)},
+                      {"flush", request.flush}};
+  if (request.discardSet)
+    object.set("discard_set", int64_t(*request.discardSet));
+  return object;
 }
 
 json::Value runner::toJson(const SampleRecord &record) {

@@ -207,12 +207,29 @@ TEST(Timing, LongCallsAreTakenOnce) {
 
 TEST(Timing, TimeIsCappedAtFiveBlocks) {
   SimulatedSource source;
-  source.baselineNs = source.submissionNs = 2e9;
-  TimingConfig config;
-  config.warmSamples = 1;
-  WorkloadTiming timing = measure(source, config);
-  EXPECT_EQ(timing.blocks.size(), 5u);
+  source.baselineNs = 1e6;
+  source.submissionNs = 4e9;
+  WorkloadTiming timing = measure(source);
   EXPECT_EQ(timing.state, TimingState::Valid);
+  EXPECT_EQ(timing.blocks.size(), 5u);
+  // One round to warm up, the blocks, three warm samples of each side.
+  ASSERT_EQ(source.requests.size(), 2u + 4 * 5 + 2 * 3);
+  // The first sample shows how long the calls of a side are; after it, only
+  // those of the short side have one that is discarded.
+  for (size_t i = 2; i != source.requests.size(); ++i) {
+    const auto &[side, request] = source.requests[i];
+    EXPECT_EQ(request.discardSet.has_value(), side == Side::Baseline) << i;
+  }
+}
+
+TEST(Timing, RequestsWithoutDiscardedCallAreRead) {
+  SampleRequest request{{2, 0}, true, std::nullopt};
+  json::Value text = toJson(request);
+  Result<SampleRequest> read =
+      sampleRequestFromJson(json::Cursor(text, "request"));
+  ASSERT_TRUE(read);
+  EXPECT_FALSE(read->discardSet);
+  EXPECT_EQ(read->sets, request.sets);
 }
 
 TEST(Timing, WorkOnASideStreamIsInvalid) {
