@@ -32,7 +32,7 @@ namespace d2k::baseline {
 /// Columns of a group.
 constexpr int kFewRowsGroup = 128;
 /// Variants of the kernel, of which each is the fastest somewhere.
-constexpr int kFewRowsVariants = 3;
+constexpr int kFewRowsVariants = 5;
 
 /// The lower halves of two words, and the upper ones.
 __device__ inline uint32_t takeLow(uint32_t first, uint32_t second) {
@@ -43,18 +43,21 @@ __device__ inline uint32_t takeHigh(uint32_t first, uint32_t second) {
 }
 
 /// D = X * W^T for 8 * kColumns rows of X and 16 * kTiles rows of W: W is the
-/// left operand of mma.sync, and the block's warps share the groups of k. A
-/// warp's next group is on its way while it multiplies.
+/// left operand of mma.sync, and the block's warps share the groups of k. With
+/// \p kAhead a warp's next group is on its way while it multiplies; else there
+/// are registers for more warps, which do the same for each other.
 ///
 /// The order of k within a group is free as long as both operands have the
 /// same. Lane t of four gets the columns 32 t .. 32 t + 31 of its rows of W,
 /// which are 16 bytes, and the same columns of its row of X.
-template <int kWarps, int kTiles, int kColumns, typename Weights>
+template <bool kAhead, int kWarps, int kTiles, int kColumns, typename Weights>
 __global__ void
 __launch_bounds__(kWarps * 32,
-                  kWarps == 8 && kTiles == 2 && kColumns <= 2 ? 2 : 1)
-    multiplyFewRows(const Bf16 *x, Weights weights, Bf16 *d, int m, int n,
-                    int k) {
+                  kWarps == 8 && (kAhead ? kTiles == 2 && kColumns <= 2
+                                         : kTiles == 2 || kColumns == 1)
+                      ? 2
+                      : 1) multiplyFewRows(const Bf16 *x, Weights weights,
+                                           Bf16 *d, int m, int n, int k) {
   constexpr int kRows = 16 * kTiles, kOutputs = kRows * 8 * kColumns;
   int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
   int quad = lane / 4, t = lane % 4;
@@ -74,9 +77,11 @@ __launch_bounds__(kWarps * 32,
         nextScales[tile][half] = weights.loadGroup(row, group, t);
       }
   };
-  if (warp < groups)
+  if (kAhead && warp < groups)
     load(warp);
   for (int group = warp; group < groups; group += kWarps) {
+    if (!kAhead)
+      load(group);
     uint4 words[kTiles][2];
     typename Weights::Group scales[kTiles][2];
 #pragma unroll
@@ -86,7 +91,7 @@ __launch_bounds__(kWarps * 32,
         words[tile][half] = next[tile][half];
         scales[tile][half] = nextScales[tile][half];
       }
-    if (group + kWarps < groups)
+    if (kAhead && group + kWarps < groups)
       load(group + kWarps);
 #pragma unroll
     for (int part = 0; part < 4; ++part) {
@@ -166,39 +171,50 @@ __launch_bounds__(kWarps * 32,
   }
 }
 
-template <int kWarps, int kTiles, int kColumns, typename Weights>
+template <bool kAhead, int kWarps, int kTiles, int kColumns, typename Weights>
 int launchFewRows(const Bf16 *x, const Weights &weights, Bf16 *d, int m, int n,
                   int k, cudaStream_t stream) {
   dim3 grid(unsigned(n / (16 * kTiles)),
             unsigned((m + 8 * kColumns - 1) / (8 * kColumns)));
-  multiplyFewRows<kWarps, kTiles, kColumns>
+  multiplyFewRows<kAhead, kWarps, kTiles, kColumns>
       <<<grid, kWarps * 32, 0, stream>>>(x, weights, d, m, n, k);
   return cudaGetLastError();
 }
 
 /// D[m,n] = X[m,k] * W[n,k]^T; n is a multiple of 64 and k one of 128. Variant
-/// 0 has 32 rows of W a block, 1 has 64, 2 has 32 and twice the warps; the last
-/// two have few columns, for which registers suffice. Returns a cudaError.
+/// 0 has 32 rows of W a block, 1 has 64, 2 has 32 and twice the warps, and all
+/// load ahead; 3 and 4 are 0 and 1 with more blocks an SM in place of that. All
+/// but 0 and 3 have few columns, for which registers suffice. Returns a
+/// cudaError.
 template <typename Weights>
 int launchFewRows(int variant, const Bf16 *x, const Weights &weights, Bf16 *d,
                   int m, int n, int k, cudaStream_t stream) {
-  auto launch = variant == 1   ? launchFewRows<8, 4, 2, Weights>
-                : variant == 2 ? launchFewRows<16, 2, 2, Weights>
-                : m <= 16      ? launchFewRows<8, 2, 2, Weights>
-                : m <= 32      ? launchFewRows<8, 2, 4, Weights>
-                               : launchFewRows<8, 2, 5, Weights>;
+  auto launch = variant == 1   ? launchFewRows<true, 8, 4, 2, Weights>
+                : variant == 2 ? launchFewRows<true, 16, 2, 2, Weights>
+                : variant == 4 ? launchFewRows<false, 8, 4, 2, Weights>
+                : variant == 3 && m <= 16
+                    ? launchFewRows<false, 8, 2, 2, Weights>
+                : variant == 3 ? launchFewRows<false, 8, 2, 4, Weights>
+                : m <= 16      ? launchFewRows<true, 8, 2, 2, Weights>
+                : m <= 32      ? launchFewRows<true, 8, 2, 4, Weights>
+                               : launchFewRows<true, 8, 2, 5, Weights>;
   if (m <= 8)
-    launch = variant == 1   ? launchFewRows<8, 4, 1, Weights>
-             : variant == 2 ? launchFewRows<16, 2, 1, Weights>
-                            : launchFewRows<8, 2, 1, Weights>;
+    launch = variant == 1   ? launchFewRows<true, 8, 4, 1, Weights>
+             : variant == 2 ? launchFewRows<true, 16, 2, 1, Weights>
+             : variant == 3 ? launchFewRows<false, 8, 2, 1, Weights>
+             : variant == 4 ? launchFewRows<false, 8, 4, 1, Weights>
+                            : launchFewRows<true, 8, 2, 1, Weights>;
   return launch(x, weights, d, m, n, k, stream);
 }
 
 /// For the identity of a baseline.
 inline const char *describeFewRows(int variant) {
-  return variant == 0   ? "32 rows of W and 8 warps a block"
-         : variant == 1 ? "64 rows of W and 8 warps a block"
-                        : "32 rows of W and 16 warps a block";
+  constexpr const char *kDescriptions[kFewRowsVariants] = {
+      "32 rows of W and 8 warps a block, loads ahead",
+      "64 rows of W and 8 warps a block, loads ahead",
+      "32 rows of W and 16 warps a block, loads ahead",
+      "32 rows of W and 8 warps a block", "64 rows of W and 8 warps a block"};
+  return kDescriptions[variant];
 }
 
 } // namespace d2k::baseline
