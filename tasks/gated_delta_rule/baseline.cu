@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The baseline of gated_delta_rule, written by hand. Prefill: chunks of 64
-// tokens in UT form, as serving code has them: where the chunks of sequences
-// begin; the triangular inverse, W and U of each chunk; the state from chunk to
-// chunk; the outputs. Products are mma.sync on bf16. Decode (one token a
-// sequence): one kernel that reads and writes the state once.
+// tokens in UT form. One kernel makes what does not depend on the state, chunk
+// by chunk: the triangular inverse, W and U without the state's part, and
+// decayed q k^T. Another goes over the chunks with the state in registers; half
+// of its warps advance the state, the others make the outputs of the chunk
+// before. Products are mma.sync on bf16. Decode (one token a sequence): one
+// kernel that reads and writes the state once.
 
 #include "d2k_gated_delta_rule.h"
 
 #include "d2k/Baseline/MmaSync.cuh"
 
+#include <cstddef>
 #include <utility>
 
 namespace {
@@ -18,9 +21,14 @@ using namespace d2k::baseline;
 
 constexpr int kHead = D2K_GATED_DELTA_RULE_D;
 constexpr int kTokens = 64;
-constexpr int kThreads = 128;
-/// Columns of the state of a block that goes over the chunks.
-constexpr int kColumns = 32;
+constexpr int kThreads = 256;
+/// Columns of the state of a block that goes over the chunks: 16 a warp.
+constexpr int kColumns = 64;
+/// Warps that advance the state, and as many that make outputs; warps that make
+/// W, and as many that make U.
+constexpr int kHalf = kThreads / 32 / 2;
+static_assert(kColumns == kHalf * 16 && kTokens == kHalf * 16,
+              "a warp has 16 columns of the state, or 16 tokens");
 
 struct Problem {
   const Bf16 *q, *k, *v, *beta;
@@ -32,10 +40,12 @@ struct Problem {
   float scale;
   /// The first chunk of each sequence, [B+1].
   int32_t *firstChunks;
-  /// Sums of g in each chunk, [T, Hv]; W, and U first without the state's part,
-  /// then with it, [T, Hv, D]; the state before each chunk, [chunks, Hv, D, D].
+  /// -W, and U without the state's part, [chunks, Hv, 64, D]; sums of g from
+  /// the chunk's beginning, [chunks, Hv, 64]; q k^T with decays for the tokens
+  /// of a token's chunk, [T, Hv, 64].
+  Bf16 *W, *U;
   float *sums;
-  Bf16 *W, *U, *before;
+  Bf16 *products;
 };
 
 /// One chunk of one sequence.
@@ -44,14 +54,29 @@ struct Chunk {
   int count;
 };
 
+/// One warp.
 __global__ void countChunks(Problem problem) {
-  int32_t chunks = 0;
-  for (int64_t b = 0; b < problem.sequences; ++b) {
-    problem.firstChunks[b] = chunks;
-    chunks +=
-        (problem.starts[b + 1] - problem.starts[b] + kTokens - 1) / kTokens;
+  int lane = int(threadIdx.x);
+  int32_t before = 0;
+  for (int64_t first = 0; first < problem.sequences; first += 32) {
+    int64_t b = first + lane;
+    int32_t own =
+        b < problem.sequences
+            ? (problem.starts[b + 1] - problem.starts[b] + kTokens - 1) /
+                  kTokens
+            : 0;
+    int32_t total = own;
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+      int32_t other = __shfl_up_sync(0xffffffffu, total, distance);
+      total += lane >= distance ? other : 0;
+    }
+    if (b < problem.sequences)
+      problem.firstChunks[b] = before + total - own;
+    before += __shfl_sync(0xffffffffu, total, 31);
   }
-  problem.firstChunks[problem.sequences] = chunks;
+  if (lane == 0)
+    problem.firstChunks[problem.sequences] = before;
 }
 
 /// False when there are fewer chunks.
@@ -75,37 +100,15 @@ __device__ bool findChunk(const Problem &problem, int64_t index, Chunk &chunk) {
 
 __device__ float expFast(float x) { return exp2Fast(x * 1.44269504f); }
 
-/// Multiplies a pair of bf16 and rounds.
-__device__ uint32_t scalePair(uint32_t pair, float factor) {
-  float2 wide = unpackBf16(pair);
-  return packBf16(wide.x * factor, wide.y * factor);
-}
-
-/// Writes two accumulator rows of a warp, 8 * kTiles columns, as bf16.
-template <int kTiles, int kWidth>
-__device__ void storeRows(const SharedMatrix<kWidth> &to, int row,
-                          const float (&sums)[kTiles][4], float first,
-                          float second) {
-  int lane = int(threadIdx.x) % 32;
-#pragma unroll
-  for (int column = 0; column < kTiles; ++column)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float factor = half ? second : first;
-      storePair(to.at(row + lane / 4 + half * 8, column) + lane % 4 * 2,
-                packBf16(sums[column][2 * half] * factor,
-                         sums[column][2 * half + 1] * factor));
-    }
-}
-
-/// Copies a warp's 16 rows from shared memory, 16 bytes at a time.
+/// Copies a warp's 16 rows from shared memory, 16 bytes at a time, of columns
+/// from \p firstPlace on.
 template <int kWidth>
 __device__ void copyRows(Bf16 *to, int64_t stride,
                          const SharedMatrix<kWidth> &from, int row, int valid,
-                         int chunks) {
+                         int firstPlace, int places) {
   int lane = int(threadIdx.x) % 32;
-  for (int i = lane; i < 16 * chunks; i += 32) {
-    int at = row + i / chunks, place = i % chunks;
+  for (int i = lane; i < 16 * places; i += 32) {
+    int at = row + i / places, place = firstPlace + i % places;
     if (at < valid)
       *reinterpret_cast<uint4 *>(to + at * stride + place * kChunk) =
           *reinterpret_cast<const uint4 *>(from.at(at, place));
@@ -113,204 +116,453 @@ __device__ void copyRows(Bf16 *to, int64_t stride,
 }
 
 //===----------------------------------------------------------------------===//
-// The triangular inverse, W and U
+// What does not depend on the state
 //===----------------------------------------------------------------------===//
 
+/// Rows of a matrix of fp32 in shared memory; the next row begins four banks
+/// further, so that lanes that read a column of fragments do not collide.
+constexpr int kPitch = kTokens + 4;
+
 struct PrepareMemory {
-  Bf16 k[kTokens * kHead], v[kTokens * kHead];
-  Bf16 inverse[kTokens * kTokens];
-  float A[kTokens][kTokens + 1], T[kTokens][kTokens + 1];
+  Bf16 k[kTokens * kHead], q[kTokens * kHead], v[kTokens * kHead];
+  /// A; when the inverse is there, rows of W on their way out.
+  float A[kTokens][kPitch];
+  float T[kTokens][kPitch];
   float sums[kTokens], betas[kTokens];
 };
+static_assert(sizeof(PrepareMemory::A) >= kTokens * kHead * sizeof(Bf16) &&
+                  offsetof(PrepareMemory, A) % 128 == 0,
+              "W fits there");
 
-/// T = (I + A)^-1 for a unit lower triangle: blocks of 16 by substitution, a
-/// thread a column, then pairs of blocks: the block below the diagonal is
-/// -T22 A21 T11. Above the diagonal T has what is in between.
+/// x = high + low, both bf16: 16 bits of x.
+struct SplitPair {
+  uint32_t high, low;
+};
+__device__ SplitPair split(float first, float second) {
+  SplitPair pair;
+  pair.high = packBf16(first, second);
+  float2 wide = unpackBf16(pair.high);
+  pair.low = packBf16(first - wide.x, second - wide.y);
+  return pair;
+}
+
+/// sums += a b for the 16x16 block of \p a at row, column and the 16x8 block of
+/// \p b at row2, column2, with 16 bits of each operand.
+__device__ void multiplyBlocks(float (&sums)[4],
+                               const float (&a)[kTokens][kPitch], int row,
+                               int column, const float (&b)[kTokens][kPitch],
+                               int row2, int column2) {
+  int lane = int(threadIdx.x) % 32, group = lane / 4, pair = lane % 4 * 2;
+  uint32_t aHigh[4], aLow[4], bHigh[2], bLow[2];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float *from = &a[row + group + i % 2 * 8][column + pair + i / 2 * 8];
+    SplitPair both = split(from[0], from[1]);
+    aHigh[i] = both.high;
+    aLow[i] = both.low;
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    int first = row2 + pair + i * 8;
+    SplitPair both =
+        split(b[first][column2 + group], b[first + 1][column2 + group]);
+    bHigh[i] = both.high;
+    bLow[i] = both.low;
+  }
+  multiply(sums, aLow, bHigh[0], bHigh[1]);
+  multiply(sums, aHigh, bLow[0], bLow[1]);
+  multiply(sums, aHigh, bHigh[0], bHigh[1]);
+}
+
+/// Writes a 16x8 accumulator times \p factor.
+__device__ void storeBlock(float (&to)[kTokens][kPitch], int row, int column,
+                           const float (&sums)[4], float factor) {
+  int lane = int(threadIdx.x) % 32;
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    to[row + lane / 4 + i / 2 * 8][column + lane % 4 * 2 + i % 2] =
+        sums[i] * factor;
+}
+
+/// T = (I + A)^-1 for a unit lower triangle, and nothing above the blocks of 16
+/// of its diagonal: these by substitution, a thread a column; then, column by
+/// column of blocks, T_ij = -T_ii (sum over k of A_ik T_kj), a warp half of a
+/// column.
 __device__ void invert(PrepareMemory &memory) {
-  int thread = int(threadIdx.x);
-  if (thread < kTokens) {
-    int first = thread / 16 * 16, column = thread % 16;
+  int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+  constexpr int kBlocks = kTokens / 16;
+  if (warp < kBlocks && lane < 16) {
+    int first = warp * 16;
     float own[16];
 #pragma unroll
-    for (int t = 0; t < 16; ++t) {
-      float sum = t == column ? 1.0f : 0.0f;
+    for (int t = 0; t < 16; ++t)
+      own[t] = t == lane ? 1.0f : 0.0f;
 #pragma unroll
-      for (int s = 0; s < t; ++s)
-        sum -= memory.A[first + t][first + s] * own[s];
-      own[t] = t < column ? 0.0f : sum;
-      memory.T[first + t][thread] = own[t];
+    for (int s = 0; s < 15; ++s)
+#pragma unroll
+      for (int t = s + 1; t < 16; ++t)
+        own[t] -= memory.A[first + t][first + s] * own[s];
+#pragma unroll
+    for (int t = 0; t < 16; ++t)
+      memory.T[first + t][first + lane] = own[t];
+  }
+  __syncthreads();
+  if (warp < 2 * (kBlocks - 1)) {
+    int j = warp / 2, column = j * 16 + warp % 2 * 8;
+    for (int i = j + 1; i < kBlocks; ++i) {
+      float sums[4] = {}, block[4] = {};
+      for (int k = j; k < i; ++k)
+        multiplyBlocks(sums, memory.A, i * 16, k * 16, memory.T, k * 16,
+                       column);
+      storeBlock(memory.T, i * 16, column, sums, -1.0f);
+      __syncwarp();
+      multiplyBlocks(block, memory.T, i * 16, i * 16, memory.T, i * 16, column);
+      __syncwarp();
+      storeBlock(memory.T, i * 16, column, block, 1.0f);
+      __syncwarp();
     }
   }
   __syncthreads();
-#pragma unroll
-  for (int size = 16; size < kTokens; size *= 2) {
-    int elements = kTokens / (2 * size) * size * size;
-    for (int i = thread; i < elements; i += kThreads) {
-      int top = i / (size * size) * 2 * size;
-      int row = i / size % size, column = i % size;
-      float sum = 0;
-      for (int s = column; s < size; ++s)
-        sum += memory.A[top + size + row][top + s] *
-               memory.T[top + s][top + column];
-      memory.T[top + row][top + size + column] = sum;
-    }
-    __syncthreads();
-    for (int i = thread; i < elements; i += kThreads) {
-      int top = i / (size * size) * 2 * size;
-      int row = i / size % size, column = i % size;
-      float sum = 0;
-      for (int s = 0; s <= row; ++s)
-        sum += memory.T[top + size + row][top + size + s] *
-               memory.T[top + s][top + size + column];
-      memory.T[top + size + row][top + column] = -sum;
-    }
-    __syncthreads();
-  }
 }
 
-/// A block a chunk of a value head.
-__global__ void __launch_bounds__(kThreads) prepareChunks(Problem problem) {
+/// Sums of g from the chunk's beginning, and beta, by one warp. Beyond the end
+/// nothing decays and nothing is written.
+__device__ void readGates(PrepareMemory &memory, const Problem &problem,
+                          const Chunk &chunk, int64_t head) {
+  int lane = int(threadIdx.x) % 32;
+  float g[2], beta[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    int t = 2 * lane + i;
+    int64_t at = (chunk.token + t) * problem.valueHeads + head;
+    g[i] = t < chunk.count ? problem.g[at] : 0.0f;
+    beta[i] = t < chunk.count ? __bfloat162float(problem.beta[at]) : 0.0f;
+  }
+  float total = g[0] + g[1];
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    float other = __shfl_up_sync(0xffffffffu, total, step);
+    total += lane >= step ? other : 0.0f;
+  }
+  float before = __shfl_up_sync(0xffffffffu, total, 1);
+  before = lane == 0 ? 0.0f : before;
+  memory.sums[2 * lane] = before + g[0];
+  memory.sums[2 * lane + 1] = before + g[0] + g[1];
+  memory.betas[2 * lane] = beta[0];
+  memory.betas[2 * lane + 1] = beta[1];
+}
+
+/// A block a chunk and a head of q and k, for all heads of v that share these.
+/// Half of the warps make A and W, the others decayed q k^T and U, each for 16
+/// tokens.
+__global__ void __launch_bounds__(kThreads, 2) prepareChunks(Problem problem) {
   extern __shared__ __align__(128) uint8_t shared[];
   PrepareMemory &memory = *reinterpret_cast<PrepareMemory *>(shared);
   Chunk chunk;
   if (!findChunk(problem, blockIdx.x, chunk))
     return;
-  int64_t head = blockIdx.y;
-  int64_t keyHead = head / (problem.valueHeads / problem.keyHeads);
+  int64_t keyHead = blockIdx.y;
+  int64_t keyStride = problem.keyHeads * kHead;
   int64_t valueStride = problem.valueHeads * kHead;
-  SharedMatrix<kHead> k = {memory.k}, v = {memory.v};
-  SharedMatrix<kTokens> inverse = {memory.inverse};
-  k.copyFrom<kTokens, kThreads>(
-      problem.k + (chunk.token * problem.keyHeads + keyHead) * kHead,
-      problem.keyHeads * kHead, chunk.count);
-  v.copyFrom<kTokens, kThreads>(problem.v + chunk.token * valueStride +
-                                    head * kHead,
-                                valueStride, chunk.count);
+  int64_t keyOffset = chunk.token * keyStride + keyHead * kHead;
+  SharedMatrix<kHead> k = {memory.k}, q = {memory.q}, v = {memory.v};
+  SharedMatrix<kHead> outW = {reinterpret_cast<Bf16 *>(memory.A)};
+  k.copyFrom<kTokens, kThreads>(problem.k + keyOffset, keyStride, chunk.count);
+  q.copyFrom<kTokens, kThreads>(problem.q + keyOffset, keyStride, chunk.count);
+  commitCopies();
   int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
-  if (warp == 0) {
-    // Two tokens a lane. Beyond the end nothing decays and nothing is written.
-    float g[2], beta[2];
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      int t = 2 * lane + i;
-      int64_t at = (chunk.token + t) * problem.valueHeads + head;
-      g[i] = t < chunk.count ? problem.g[at] : 0.0f;
-      beta[i] = t < chunk.count ? __bfloat162float(problem.beta[at]) : 0.0f;
-    }
-    float total = g[0] + g[1];
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-      float other = __shfl_up_sync(0xffffffffu, total, step);
-      total += lane >= step ? other : 0.0f;
-    }
-    float before = __shfl_up_sync(0xffffffffu, total, 1);
-    before = lane == 0 ? 0.0f : before;
-    memory.sums[2 * lane] = before + g[0];
-    memory.sums[2 * lane + 1] = before + g[0] + g[1];
-    memory.betas[2 * lane] = beta[0];
-    memory.betas[2 * lane + 1] = beta[1];
-  }
-  waitForCopies();
-  __syncthreads();
-  if (thread < chunk.count)
-    problem.sums[(chunk.token + thread) * problem.valueHeads + head] =
-        memory.sums[thread];
-
-  // A, from k k^T: a warp 16 rows.
+  bool isFirstHalf = warp < kHalf;
+  int row = warp % kHalf * 16;
+  int rows[2] = {row + lane / 4, row + lane / 4 + 8};
+  int64_t group = problem.valueHeads / problem.keyHeads;
+  /// k k^T or q k^T, the same for all heads.
   float products[kTokens / 8][4] = {};
-  uint32_t laneA = k.getLaneA(warp * 16), laneB = k.getLaneB(0);
-#pragma unroll
-  for (int step = 0; step < kHead / 16; ++step) {
-    uint32_t a[4];
-    k.loadA(a, laneA, 0, step);
-#pragma unroll
-    for (int pair = 0; pair < kTokens / 16; ++pair) {
-      uint32_t b[4];
-      k.loadB(b, laneB, pair * 16, step);
-      multiply(products[2 * pair], a, b[0], b[1]);
-      multiply(products[2 * pair + 1], a, b[2], b[3]);
-    }
-  }
-#pragma unroll
-  for (int column = 0; column < kTokens / 8; ++column)
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      int t = warp * 16 + lane / 4 + i / 2 * 8;
-      int s = column * 8 + lane % 4 * 2 + i % 2;
-      memory.A[t][s] = s < t ? products[column][i] * memory.betas[t] *
-                                   expFast(memory.sums[t] - memory.sums[s])
-                             : 0.0f;
-    }
-  __syncthreads();
-  invert(memory);
-
-  // Operands: the inverse, beta e^sum k, and beta v.
-  for (int i = thread; i < kTokens * kTokens / 2; i += kThreads) {
-    int t = i / (kTokens / 2), s = i % (kTokens / 2) * 2;
-    storePair(inverse.at(t, s / kChunk) + s % kChunk,
-              packBf16(s <= t ? memory.T[t][s] : 0.0f,
-                       s + 1 <= t ? memory.T[t][s + 1] : 0.0f));
-  }
-  for (int i = thread; i < kTokens * (kHead / kChunk); i += kThreads) {
-    int t = i / (kHead / kChunk), place = i % (kHead / kChunk);
-    float beta = memory.betas[t], decayed = beta * expFast(memory.sums[t]);
-    auto *key = reinterpret_cast<uint4 *>(k.at(t, place));
-    auto *value = reinterpret_cast<uint4 *>(v.at(t, place));
-    uint4 a = *key, b = *value;
-    *key = make_uint4(scalePair(a.x, decayed), scalePair(a.y, decayed),
-                      scalePair(a.z, decayed), scalePair(a.w, decayed));
-    *value = make_uint4(scalePair(b.x, beta), scalePair(b.y, beta),
-                        scalePair(b.z, beta), scalePair(b.w, beta));
-  }
-  __syncthreads();
-  uint32_t laneT = inverse.getLaneA(warp * 16);
-  auto multiplyInverse = [&](const SharedMatrix<kHead> &matrix, Bf16 *to) {
-    float result[kHead / 8][4] = {};
-    uint32_t laneM = matrix.getLaneTransposedB(0);
-    // Above the diagonal the inverse is zero.
-    for (int step = 0; step <= warp; ++step) {
-      uint32_t a[4];
-      inverse.loadA(a, laneT, 0, step);
-#pragma unroll
-      for (int pair = 0; pair < kHead / 16; ++pair) {
-        uint32_t b[4];
-        matrix.loadTransposedB(b, laneM, step * 16, pair);
-        multiply(result[2 * pair], a, b[0], b[1]);
-        multiply(result[2 * pair + 1], a, b[2], b[3]);
-      }
-    }
-    // All are done with the matrix, and rows go out through it.
+  for (int64_t i = 0; i < group; ++i) {
+    int64_t head = keyHead * group + i;
+    int64_t index = int64_t(blockIdx.x) * problem.valueHeads + head;
+    v.copyFrom<kTokens, kThreads>(problem.v + chunk.token * valueStride +
+                                      head * kHead,
+                                  valueStride, chunk.count);
+    commitCopies();
+    if (warp == 0)
+      readGates(memory, problem, chunk, head);
+    waitForCopiesBut<1>();
     __syncthreads();
-    storeRows(matrix, warp * 16, result, 1.0f, 1.0f);
-    __syncwarp();
-    copyRows(to + chunk.token * valueStride + head * kHead, valueStride, matrix,
-             warp * 16, chunk.count, kHead / kChunk);
-  };
-  multiplyInverse(k, problem.W);
-  multiplyInverse(v, problem.U);
+    if (thread < kTokens)
+      problem.sums[index * kTokens + thread] = memory.sums[thread];
+    if (i == 0) {
+      const SharedMatrix<kHead> &left = isFirstHalf ? k : q;
+      uint32_t laneA = left.getLaneA(row), laneB = k.getLaneB(0);
+#pragma unroll
+      for (int step = 0; step < kHead / 16; ++step) {
+        uint32_t a[4];
+        left.loadA(a, laneA, 0, step);
+#pragma unroll
+        for (int pair = 0; pair < kTokens / 16; ++pair) {
+          uint32_t b[4];
+          k.loadB(b, laneB, pair * 16, step);
+          multiply(products[2 * pair], a, b[0], b[1]);
+          multiply(products[2 * pair + 1], a, b[2], b[3]);
+        }
+      }
+      // A warp reads its own rows of q only, and its results go out through
+      // them.
+      __syncwarp();
+    }
+    float rowSums[2] = {memory.sums[rows[0]], memory.sums[rows[1]]};
+#pragma unroll
+    for (int column = 0; column < kTokens / 8; ++column)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float weights[2];
+        int s = column * 8 + lane % 4 * 2;
+#pragma unroll
+        for (int j = 0; j < 2; ++j)
+          // The difference of what is not seen is above 0, and may be large.
+          weights[j] = s + j <= rows[half]
+                           ? products[column][2 * half + j] *
+                                 expFast(rowSums[half] - memory.sums[s + j])
+                           : 0.0f;
+        if (isFirstHalf) {
+          float beta = memory.betas[rows[half]];
+#pragma unroll
+          for (int j = 0; j < 2; ++j)
+            memory.A[rows[half]][s + j] =
+                s + j < rows[half] ? weights[j] * beta : 0.0f;
+        } else {
+          storePair(q.at(rows[half], column) + lane % 4 * 2,
+                    packBf16(weights[0], weights[1]));
+        }
+      }
+    if (!isFirstHalf) {
+      __syncwarp();
+      copyRows(problem.products +
+                   (chunk.token * problem.valueHeads + head) * kTokens,
+               problem.valueHeads * kTokens, q, row, chunk.count, 0,
+               kTokens / kChunk);
+    }
+    __syncthreads();
+    invert(memory);
+
+    // W = T diag(beta e^sum) k and U = T diag(beta) v; the factors are on the
+    // inverse. Above the diagonal it is zero.
+    waitForCopies();
+    __syncthreads();
+    const SharedMatrix<kHead> &right = isFirstHalf ? k : v;
+    const SharedMatrix<kHead> &out = isFirstHalf ? outW : q;
+    Bf16 *to = (isFirstHalf ? problem.W : problem.U) + index * kTokens * kHead;
+    uint32_t laneRight = right.getLaneTransposedB(0);
+#pragma unroll 1
+    for (int side = 0; side < 2; ++side) {
+      float result[kHead / 16][4] = {};
+      for (int s = 0; s <= row; s += 16) {
+        uint32_t a[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          float factored[2];
+          int column = s + j / 2 * 8 + lane % 4 * 2;
+#pragma unroll
+          for (int l = 0; l < 2; ++l) {
+            float factor = memory.betas[column + l];
+            if (isFirstHalf)
+              factor *= -expFast(memory.sums[column + l]);
+            factored[l] = memory.T[rows[j % 2]][column + l] * factor;
+          }
+          a[j] = packBf16(factored[0], factored[1]);
+        }
+#pragma unroll
+        for (int pair = 0; pair < kHead / 32; ++pair) {
+          uint32_t b[4];
+          right.loadTransposedB(b, laneRight, s, side * (kHead / 32) + pair);
+          multiply(result[2 * pair], a, b[0], b[1]);
+          multiply(result[2 * pair + 1], a, b[2], b[3]);
+        }
+      }
+      // Earlier rows have gone out.
+      __syncwarp();
+#pragma unroll
+      for (int column = 0; column < kHead / 16; ++column)
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          storePair(
+              out.at(rows[half], side * (kHead / 16) + column) + lane % 4 * 2,
+              packBf16(result[column][2 * half], result[column][2 * half + 1]));
+      __syncwarp();
+      copyRows(to, kHead, out, row, kTokens, side * (kHead / 16), kHead / 16);
+    }
+    __syncthreads();
+  }
 }
 
 //===----------------------------------------------------------------------===//
-// The state from chunk to chunk
+// The state from chunk to chunk, and the outputs
 //===----------------------------------------------------------------------===//
 
 struct PassMemory {
-  Bf16 W[2][kTokens * kHead], k[2][kTokens * kHead];
-  /// Rows have room for 64 columns: the period of the banks.
-  Bf16 state[kHead * 64], U[kTokens * 64];
-  float decays[2][kTokens];
+  Bf16 W[2][kTokens * kHead], k[2][kTokens * kHead], q[2][kTokens * kHead];
+  /// The block's columns of U, and q k^T.
+  Bf16 U[2][kTokens * kColumns], products[2][kTokens * kTokens];
+  /// What a warp that advances the state hands to one that makes outputs: the
+  /// state before the chunk, and U, as fragments.
+  uint4 states[2][kHalf][kHead / 16][32], written[2][kHalf][kTokens / 16][32];
+  float sums[3][kTokens];
 };
 
-/// A block 32 columns of the state of a head of a sequence. A warp has 16 rows
-/// of U and 32 of the state.
-__global__ void __launch_bounds__(kThreads) passStates(Problem problem) {
+/// Columns of the state of a warp, over the keys: an accumulator whose rows are
+/// columns of the state: column lane / 4 (and + 8), keys 8 * n + lane % 4 * 2
+/// (and + 1). Rounded, it is fragment a of products with S^T, and, its words in
+/// another order, fragment b of products with S.
+using State = float[kHead / 8][4];
+
+/// Fragment a of 16 columns of an accumulator of that form, from tiles 2 i and
+/// 2 i + 1.
+template <int kTiles>
+__device__ void packFragment(uint32_t (&a)[4], const float (&tiles)[kTiles][4],
+                             int i) {
+#pragma unroll
+  for (int word = 0; word < 4; ++word) {
+    const float *from = tiles[2 * i + word / 2] + word % 2 * 2;
+    a[word] = packBf16(from[0], from[1]);
+  }
+}
+
+/// U^T = U0^T - S^T W^T for the columns of warp \p warp, then the state after
+/// the chunk: e^end S^T + U^T diag(e^(end - sum)) k.
+__device__ void advance(State &state, PassMemory &memory, int chunk, int warp) {
+  int lane = int(threadIdx.x) % 32;
+  SharedMatrix<kHead> W = {memory.W[chunk % 2]}, k = {memory.k[chunk % 2]};
+  SharedMatrix<kColumns> own = {memory.U[chunk % 2]};
+  const float *sums = memory.sums[chunk % 3];
+  float u[kTokens / 8][4];
+  uint32_t laneOwn = own.getLaneTransposedB(0);
+#pragma unroll
+  for (int i = 0; i < kTokens / 16; ++i) {
+    uint32_t words[4];
+    own.loadTransposedB(words, laneOwn, i * 16, warp);
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      float2 two = unpackBf16(words[word]);
+      u[2 * i + word % 2][word / 2 * 2] = two.x;
+      u[2 * i + word % 2][word / 2 * 2 + 1] = two.y;
+    }
+  }
+  uint32_t laneW = W.getLaneB(0);
+#pragma unroll
+  for (int step = 0; step < kHead / 16; ++step) {
+    uint32_t a[4];
+    packFragment(a, state, step);
+    memory.states[chunk % 2][warp][step][lane] =
+        make_uint4(a[0], a[1], a[2], a[3]);
+#pragma unroll
+    for (int pair = 0; pair < kTokens / 16; ++pair) {
+      uint32_t b[4];
+      W.loadB(b, laneW, pair * 16, step);
+      multiply(u[2 * pair], a, b[0], b[1]);
+      multiply(u[2 * pair + 1], a, b[2], b[3]);
+    }
+  }
+  float end = sums[kTokens - 1], decay = expFast(end);
+#pragma unroll
+  for (int n = 0; n < kHead / 8; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      state[n][i] *= decay;
+  uint32_t laneK = k.getLaneTransposedB(0);
+#pragma unroll
+  for (int i = 0; i < kTokens / 16; ++i) {
+    uint32_t a[4];
+    packFragment(a, u, i);
+    memory.written[chunk % 2][warp][i][lane] =
+        make_uint4(a[0], a[1], a[2], a[3]);
+#pragma unroll
+    for (int tile = 2 * i; tile < 2 * i + 2; ++tile) {
+      float2 two =
+          *reinterpret_cast<const float2 *>(sums + tile * 8 + lane % 4 * 2);
+      float first = expFast(end - two.x), second = expFast(end - two.y);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        u[tile][2 * half] *= first;
+        u[tile][2 * half + 1] *= second;
+      }
+    }
+    packFragment(a, u, i);
+#pragma unroll
+    for (int pair = 0; pair < kHead / 16; ++pair) {
+      uint32_t b[4];
+      k.loadTransposedB(b, laneK, i * 16, pair);
+      multiply(state[2 * pair], a, b[0], b[1]);
+      multiply(state[2 * pair + 1], a, b[2], b[3]);
+    }
+  }
+}
+
+/// The outputs of a chunk for the columns of warp \p warp, at \p to of its
+/// first token: scale (e^sum q S + products U).
+__device__ void makeOutputs(Bf16 *to, int64_t stride, int count, float scale,
+                            PassMemory &memory, int chunk, int warp) {
+  int lane = int(threadIdx.x) % 32;
+  SharedMatrix<kHead> q = {memory.q[(chunk + 1) % 2]};
+  SharedMatrix<kTokens> products = {memory.products[(chunk + 1) % 2]};
+  const float *sums = memory.sums[chunk % 3];
+  float result[kTokens / 16][2][4] = {};
+  uint32_t laneQ = q.getLaneA(0), laneP = products.getLaneA(0);
+#pragma unroll
+  for (int step = 0; step < kHead / 16; ++step) {
+    uint4 b = memory.states[chunk % 2][warp][step][lane];
+#pragma unroll
+    for (int m = 0; m < kTokens / 16; ++m) {
+      uint32_t a[4];
+      q.loadA(a, laneQ, m * 16, step);
+      multiply(result[m][0], a, b.x, b.z);
+      multiply(result[m][1], a, b.y, b.w);
+    }
+  }
+#pragma unroll
+  for (int m = 0; m < kTokens / 16; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float decay = expFast(sums[m * 16 + lane / 4 + half * 8]);
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        result[m][n][2 * half] *= decay;
+        result[m][n][2 * half + 1] *= decay;
+      }
+    }
+#pragma unroll
+  for (int i = 0; i < kTokens / 16; ++i) {
+    uint4 b = memory.written[chunk % 2][warp][i][lane];
+    // Tokens see none that come later.
+#pragma unroll
+    for (int m = i; m < kTokens / 16; ++m) {
+      uint32_t a[4];
+      products.loadA(a, laneP, m * 16, i);
+      multiply(result[m][0], a, b.x, b.z);
+      multiply(result[m][1], a, b.y, b.w);
+    }
+  }
+#pragma unroll
+  for (int m = 0; m < kTokens / 16; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int t = m * 16 + lane / 4 + half * 8;
+#pragma unroll
+      for (int n = 0; n < 2; ++n)
+        if (t < count)
+          storePair(to + t * stride + n * 8 + lane % 4 * 2,
+                    packBf16(result[m][n][2 * half] * scale,
+                             result[m][n][2 * half + 1] * scale));
+    }
+}
+
+/// A block 64 columns of the state of a head of a sequence.
+__global__ void __launch_bounds__(kThreads, 1) passStates(Problem problem) {
   extern __shared__ __align__(128) uint8_t shared[];
   PassMemory &memory = *reinterpret_cast<PassMemory *>(shared);
-  SharedMatrix<64> stateOperand = {memory.state}, u = {memory.U};
   int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
   int64_t firstColumn = int64_t(blockIdx.x) * kColumns;
   int64_t head = blockIdx.y, b = blockIdx.z;
   int64_t keyHead = head / (problem.valueHeads / problem.keyHeads);
+  int64_t keyStride = problem.keyHeads * kHead;
   int64_t valueStride = problem.valueHeads * kHead;
   int64_t begin = problem.starts[b], end = problem.starts[b + 1];
   int64_t firstChunk = problem.firstChunks[b];
@@ -319,264 +571,74 @@ __global__ void __launch_bounds__(kThreads) passStates(Problem problem) {
     int64_t left = end - begin - int64_t(chunk) * kTokens;
     return left < kTokens ? int(left) : kTokens;
   };
+  // What a turn of the loop needs: this chunk's for the state, and the one's
+  // before for the outputs.
   auto issue = [&](int chunk) {
     if (chunk < chunks) {
       int64_t token = begin + int64_t(chunk) * kTokens;
-      int count = getCount(chunk);
+      int64_t index = (firstChunk + chunk) * problem.valueHeads + head;
       SharedMatrix<kHead> W = {memory.W[chunk % 2]}, k = {memory.k[chunk % 2]};
-      W.copyFrom<kTokens, kThreads>(
-          problem.W + token * valueStride + head * kHead, valueStride, count);
-      k.copyFrom<kTokens, kThreads>(
-          problem.k + (token * problem.keyHeads + keyHead) * kHead,
-          problem.keyHeads * kHead, count);
-      if (thread < kTokens) {
-        int t = thread < count ? thread : count - 1;
-        memory.decays[chunk % 2][thread] =
-            problem.sums[(token + t) * problem.valueHeads + head];
-      }
+      SharedMatrix<kColumns> u = {memory.U[chunk % 2]};
+      W.copyFrom<kTokens, kThreads>(problem.W + index * kTokens * kHead, kHead,
+                                    kTokens);
+      u.copyFrom<kTokens, kThreads>(
+          problem.U + index * kTokens * kHead + firstColumn, kHead, kTokens);
+      k.copyFrom<kTokens, kThreads>(problem.k + token * keyStride +
+                                        keyHead * kHead,
+                                    keyStride, getCount(chunk));
+      constexpr int kWords = kChunkBytes / int(sizeof(float));
+      if (thread < kTokens / kWords)
+        copyAsync(memory.sums[chunk % 3] + thread * kWords,
+                  problem.sums + index * kTokens + thread * kWords, true);
     }
-    commitCopies();
+    if (chunk > 0) {
+      int64_t token = begin + int64_t(chunk - 1) * kTokens;
+      SharedMatrix<kHead> q = {memory.q[chunk % 2]};
+      SharedMatrix<kTokens> products = {memory.products[chunk % 2]};
+      q.copyFrom<kTokens, kThreads>(problem.q + token * keyStride +
+                                        keyHead * kHead,
+                                    keyStride, getCount(chunk - 1));
+      products.copyFrom<kTokens, kThreads>(
+          problem.products + (token * problem.valueHeads + head) * kTokens,
+          problem.valueHeads * kTokens, getCount(chunk - 1));
+    }
   };
 
-  // Rows 32 * warp + 16 * m + lane / 4 (and + 8), columns 8 * n + ...
-  float state[2][kColumns / 8][4];
-  float *stateAt = problem.finalState +
-                   (b * problem.valueHeads + head) * kHead * kHead +
-                   firstColumn;
-  const float *initialAt = problem.initial + (stateAt - problem.finalState);
-  auto getPlace = [&](int m, int n, int half) {
-    int row = warp * 32 + m * 16 + lane / 4 + half * 8;
-    return row * kHead + n * 8 + lane % 4 * 2;
-  };
-#pragma unroll
-  for (int m = 0; m < 2; ++m)
-#pragma unroll
-    for (int n = 0; n < kColumns / 8; ++n)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        float2 two =
-            *reinterpret_cast<const float2 *>(initialAt + getPlace(m, n, half));
-        state[m][n][2 * half] = two.x;
-        state[m][n][2 * half + 1] = two.y;
-      }
   issue(0);
-  for (int chunk = 0; chunk < chunks; ++chunk) {
-    int64_t token = begin + int64_t(chunk) * kTokens;
-    int count = getCount(chunk);
-    // U without the state's part, in the layout of the accumulator.
-    uint32_t own[kColumns / 8][2];
-    Bf16 *uAt = problem.U + token * valueStride + head * kHead + firstColumn;
+  State state;
+  int64_t stateOffset = (b * problem.valueHeads + head) * kHead * kHead +
+                        firstColumn + warp % kHalf * 16 + lane / 4;
+  auto getPlace = [&](int n, int i) {
+    return stateOffset + (n * 8 + lane % 4 * 2 + i % 2) * kHead + i / 2 * 8;
+  };
+  bool isAdvancing = warp < kHalf;
+  if (isAdvancing)
 #pragma unroll
-    for (int n = 0; n < kColumns / 8; ++n)
+    for (int n = 0; n < kHead / 8; ++n)
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        int row = warp * 16 + lane / 4 + half * 8;
-        own[n][half] = row < count
-                           ? *reinterpret_cast<const uint32_t *>(
-                                 uAt + row * valueStride + n * 8 + lane % 4 * 2)
-                           : 0;
-      }
-    // The state before the chunk is an operand here and for the outputs.
-#pragma unroll
-    for (int m = 0; m < 2; ++m)
-      storeRows(stateOperand, warp * 32 + m * 16, state[m], 1.0f, 1.0f);
+      for (int i = 0; i < 4; ++i)
+        state[n][i] = problem.initial[getPlace(n, i)];
+  for (int chunk = 0; chunk <= chunks; ++chunk) {
     waitForCopies();
     __syncthreads();
-    issue(chunk + 1);
-    Bf16 *beforeAt =
-        problem.before +
-        ((firstChunk + chunk) * problem.valueHeads + head) * kHead * kHead +
-        firstColumn;
-#pragma unroll
-    for (int m = 0; m < 2; ++m)
-      copyRows(beforeAt, kHead, stateOperand, warp * 32 + m * 16, kHead,
-               kColumns / kChunk);
-
-    SharedMatrix<kHead> W = {memory.W[chunk % 2]}, k = {memory.k[chunk % 2]};
-    const float *sums = memory.decays[chunk % 2];
-    float products[kColumns / 8][4] = {};
-    uint32_t laneW = W.getLaneA(warp * 16);
-    uint32_t laneState = stateOperand.getLaneTransposedB(0);
-#pragma unroll
-    for (int step = 0; step < kHead / 16; ++step) {
-      uint32_t a[4];
-      W.loadA(a, laneW, 0, step);
-#pragma unroll
-      for (int pair = 0; pair < kColumns / 16; ++pair) {
-        uint32_t operand[4];
-        stateOperand.loadTransposedB(operand, laneState, step * 16, pair);
-        multiply(products[2 * pair], a, operand[0], operand[1]);
-        multiply(products[2 * pair + 1], a, operand[2], operand[3]);
-      }
-    }
-    float last = sums[kTokens - 1];
-#pragma unroll
-    for (int n = 0; n < kColumns / 8; ++n)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        int row = warp * 16 + lane / 4 + half * 8;
-        float2 value = unpackBf16(own[n][half]);
-        uint32_t pair = packBf16(value.x - products[n][2 * half],
-                                 value.y - products[n][2 * half + 1]);
-        if (row < count)
-          *reinterpret_cast<uint32_t *>(uAt + row * valueStride + n * 8 +
-                                        lane % 4 * 2) = pair;
-        // Decayed to the chunk's end, for the state; rows beyond the end are
-        // multiplied by zeros of k.
-        storePair(u.at(row, n) + lane % 4 * 2,
-                  scalePair(pair, expFast(last - sums[row])));
-      }
-    __syncthreads();
-    float decay = expFast(last);
-    uint32_t laneK = k.getLaneB(0), laneU = u.getLaneTransposedB(0);
-#pragma unroll
-    for (int m = 0; m < 2; ++m)
-#pragma unroll
-      for (int n = 0; n < kColumns / 8; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          state[m][n][i] *= decay;
-#pragma unroll
-    for (int s = 0; s < kTokens; s += 16) {
-      uint32_t operand[kColumns / 16][4];
-#pragma unroll
-      for (int pair = 0; pair < kColumns / 16; ++pair)
-        u.loadTransposedB(operand[pair], laneU, s, pair);
-#pragma unroll
-      for (int m = 0; m < 2; ++m) {
-        // Transposed, matrices in the order of fragment b are fragment a: rows
-        // are then the columns of k.
-        uint32_t a[4];
-        k.loadTransposedB(a, laneK, s, warp * 2 + m);
-#pragma unroll
-        for (int pair = 0; pair < kColumns / 16; ++pair) {
-          multiply(state[m][2 * pair], a, operand[pair][0], operand[pair][1]);
-          multiply(state[m][2 * pair + 1], a, operand[pair][2],
-                   operand[pair][3]);
-        }
-      }
+    if (chunk < chunks)
+      issue(chunk + 1);
+    if (isAdvancing && chunk < chunks)
+      advance(state, memory, chunk, warp);
+    if (!isAdvancing && chunk > 0) {
+      int64_t token = begin + int64_t(chunk - 1) * kTokens;
+      makeOutputs(problem.o + token * valueStride + head * kHead + firstColumn +
+                      (warp - kHalf) * 16,
+                  valueStride, getCount(chunk - 1), problem.scale, memory,
+                  chunk - 1, warp - kHalf);
     }
   }
+  if (isAdvancing)
 #pragma unroll
-  for (int m = 0; m < 2; ++m)
+    for (int n = 0; n < kHead / 8; ++n)
 #pragma unroll
-    for (int n = 0; n < kColumns / 8; ++n)
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        *reinterpret_cast<float2 *>(stateAt + getPlace(m, n, half)) =
-            make_float2(state[m][n][2 * half], state[m][n][2 * half + 1]);
-}
-
-//===----------------------------------------------------------------------===//
-// Outputs
-//===----------------------------------------------------------------------===//
-
-struct OutputMemory {
-  Bf16 q[kTokens * kHead], k[kTokens * kHead], U[kTokens * kHead];
-  Bf16 before[kHead * kHead];
-  float sums[kTokens];
-};
-
-/// A block a chunk of a value head; a warp 16 tokens.
-__global__ void __launch_bounds__(kThreads) computeOutputs(Problem problem) {
-  extern __shared__ __align__(128) uint8_t shared[];
-  OutputMemory &memory = *reinterpret_cast<OutputMemory *>(shared);
-  Chunk chunk;
-  if (!findChunk(problem, blockIdx.x, chunk))
-    return;
-  SharedMatrix<kHead> q = {memory.q}, k = {memory.k}, u = {memory.U},
-                      before = {memory.before};
-  int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
-  int64_t head = blockIdx.y;
-  int64_t keyHead = head / (problem.valueHeads / problem.keyHeads);
-  int64_t keyStride = problem.keyHeads * kHead;
-  int64_t valueStride = problem.valueHeads * kHead;
-  int64_t keyOffset = chunk.token * keyStride + keyHead * kHead;
-  int64_t valueOffset = chunk.token * valueStride + head * kHead;
-  q.copyFrom<kTokens, kThreads>(problem.q + keyOffset, keyStride, chunk.count);
-  k.copyFrom<kTokens, kThreads>(problem.k + keyOffset, keyStride, chunk.count);
-  u.copyFrom<kTokens, kThreads>(problem.U + valueOffset, valueStride,
-                                chunk.count);
-  before.copyFrom<kHead, kThreads>(
-      problem.before +
-          (int64_t(blockIdx.x) * problem.valueHeads + head) * kHead * kHead,
-      kHead, kHead);
-  if (thread < kTokens) {
-    int t = thread < chunk.count ? thread : chunk.count - 1;
-    memory.sums[thread] =
-        problem.sums[(chunk.token + t) * problem.valueHeads + head];
-  }
-  waitForCopies();
-  __syncthreads();
-
-  int rows[2] = {warp * 16 + lane / 4, warp * 16 + lane / 4 + 8};
-  float rowSums[2] = {memory.sums[rows[0]], memory.sums[rows[1]]};
-  float products[kTokens / 8][4] = {};
-  float result[kHead / 8][4] = {};
-  uint32_t laneQ = q.getLaneA(warp * 16), laneK = k.getLaneB(0);
-  uint32_t laneBefore = before.getLaneTransposedB(0);
-#pragma unroll
-  for (int step = 0; step < kHead / 16; ++step) {
-    uint32_t a[4];
-    q.loadA(a, laneQ, 0, step);
-#pragma unroll
-    for (int pair = 0; pair < kTokens / 16; ++pair) {
-      uint32_t b[4];
-      k.loadB(b, laneK, pair * 16, step);
-      multiply(products[2 * pair], a, b[0], b[1]);
-      multiply(products[2 * pair + 1], a, b[2], b[3]);
-    }
-#pragma unroll
-    for (int pair = 0; pair < kHead / 16; ++pair) {
-      uint32_t b[4];
-      before.loadTransposedB(b, laneBefore, step * 16, pair);
-      multiply(result[2 * pair], a, b[0], b[1]);
-      multiply(result[2 * pair + 1], a, b[2], b[3]);
-    }
-  }
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float decay = expFast(rowSums[half]);
-#pragma unroll
-    for (int column = 0; column < kHead / 8; ++column) {
-      result[column][2 * half] *= decay;
-      result[column][2 * half + 1] *= decay;
-    }
-  }
-  uint32_t laneU = u.getLaneTransposedB(0);
-#pragma unroll
-  for (int step = 0; step < kTokens / 16; ++step) {
-    if (step > warp)
-      break;
-    uint32_t a[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      // Fragment a has columns 8 * (i / 2) on, and rows + 8 * (i % 2).
-      const float (&from)[4] = products[2 * step + i / 2];
-      int s = step * 16 + i / 2 * 8 + lane % 4 * 2;
-      float weights[2];
-#pragma unroll
-      for (int j = 0; j < 2; ++j)
-        weights[j] = s + j <= rows[i % 2]
-                         ? from[i % 2 * 2 + j] *
-                               expFast(rowSums[i % 2] - memory.sums[s + j])
-                         : 0.0f;
-      a[i] = packBf16(weights[0], weights[1]);
-    }
-#pragma unroll
-    for (int pair = 0; pair < kHead / 16; ++pair) {
-      uint32_t b[4];
-      u.loadTransposedB(b, laneU, step * 16, pair);
-      multiply(result[2 * pair], a, b[0], b[1]);
-      multiply(result[2 * pair + 1], a, b[2], b[3]);
-    }
-  }
-  // A warp reads its own rows of q only, and its result goes out through them.
-  __syncwarp();
-  storeRows(q, warp * 16, result, problem.scale, problem.scale);
-  __syncwarp();
-  copyRows(problem.o + valueOffset, valueStride, q, warp * 16, chunk.count,
-           kHead / kChunk);
+      for (int i = 0; i < 4; ++i)
+        problem.finalState[getPlace(n, i)] = state[n][i];
 }
 
 //===----------------------------------------------------------------------===//
@@ -721,33 +783,30 @@ extern "C" int d2k_gated_delta_rule(const d2k_gated_delta_rule_args *args,
            kStepThreads, 0, stream>>>(problem);
     return cudaGetLastError();
   }
-  identity = "four kernels over chunks of 64 tokens, mma.sync, hand-written";
+  identity = "three kernels over chunks of 64 tokens, mma.sync, hand-written";
   int64_t chunks = args->T / kTokens + args->B; // At most so many.
-  int64_t values = args->T * args->Hv * kHead;
-  problem.before = static_cast<Bf16 *>(workspace);
-  problem.W = problem.before + chunks * args->Hv * kHead * kHead;
+  int64_t values = chunks * args->Hv * kTokens * kHead;
+  problem.W = static_cast<Bf16 *>(workspace);
   problem.U = problem.W + values;
   problem.sums = reinterpret_cast<float *>(problem.U + values);
-  problem.firstChunks =
-      reinterpret_cast<int32_t *>(problem.sums + args->T * args->Hv);
+  problem.products =
+      reinterpret_cast<Bf16 *>(problem.sums + chunks * args->Hv * kTokens);
+  problem.firstChunks = reinterpret_cast<int32_t *>(
+      problem.products + args->T * args->Hv * kTokens);
   auto *end = reinterpret_cast<const char *>(problem.firstChunks + args->B + 1);
   if (workspace_bytes < size_t(end - static_cast<const char *>(workspace)))
     return cudaErrorInvalidValue;
   for (auto [kernel, bytes] :
        {std::pair<void (*)(Problem), size_t>{prepareChunks,
                                              sizeof(PrepareMemory)},
-        std::pair<void (*)(Problem), size_t>{passStates, sizeof(PassMemory)},
-        std::pair<void (*)(Problem), size_t>{computeOutputs,
-                                             sizeof(OutputMemory)}})
+        std::pair<void (*)(Problem), size_t>{passStates, sizeof(PassMemory)}})
     if (cudaError_t error = cudaFuncSetAttribute(
             kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)))
       return error;
-  countChunks<<<1, 1, 0, stream>>>(problem);
-  prepareChunks<<<dim3(unsigned(chunks), heads), kThreads,
+  countChunks<<<1, 32, 0, stream>>>(problem);
+  prepareChunks<<<dim3(unsigned(chunks), unsigned(args->Hk)), kThreads,
                   sizeof(PrepareMemory), stream>>>(problem);
   passStates<<<dim3(kHead / kColumns, heads, unsigned(args->B)), kThreads,
                sizeof(PassMemory), stream>>>(problem);
-  computeOutputs<<<dim3(unsigned(chunks), heads), kThreads,
-                   sizeof(OutputMemory), stream>>>(problem);
   return cudaGetLastError();
 }
