@@ -17,6 +17,7 @@ extern const char *const selfTestTensorKernel;
 
 static constexpr const char *kFunctionNames[] = {
     "d2k_selftest_copy", "d2k_selftest_read", "d2k_selftest_delay"};
+static constexpr const char *kTensorFunctionName = "d2k_selftest_tensor";
 
 static constexpr uint64_t kPageBytes = uint64_t(2) << 20;
 /// Three per cent more than the largest amount fit, for `different`.
@@ -70,6 +71,17 @@ Result<void> TestBench::open(bool traced) {
       done = driver.check(
           driver.cuModuleGetFunction(&functions[i], module, kFunctionNames[i]),
           kFunctionNames[i]);
+  // wgmma is of compute capability 9.0 alone.
+  if (done && getArch() == "sm_90") {
+    done = driver.check(
+        driver.cuModuleLoadData(&tensorModule, embedded::selfTestTensorKernel),
+        "load the kernel for the tensor cores");
+    if (done)
+      done = driver.check(driver.cuModuleGetFunction(
+                              &functions[unsigned(TestProgram::Kernel::Tensor)],
+                              tensorModule, kTensorFunctionName),
+                          kTensorFunctionName);
+  }
   flushBytes =
       std::max(uint64_t(128) << 20,
                2 * uint64_t(getAttribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)));

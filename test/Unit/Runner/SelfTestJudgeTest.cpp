@@ -49,6 +49,22 @@ TEST(SelfTestJudge, Equal) {
   EXPECT_EQ(answers(judgeEqual(parse("{}"))), Answers{false});
 }
 
+TEST(SelfTestJudge, Peaks) {
+  std::vector<SelfTestCheck> checks =
+      judgePeaks(parse(R"({"copy_gb_s": 4088.03, "tensor_tflop_s": 812.5})"));
+  auto find = [&](const std::string &start) {
+    for (const SelfTestCheck &check : checks)
+      if (check.found.starts_with(start))
+        return check.found;
+    return std::string();
+  };
+  EXPECT_EQ(find("memory copy"), "memory copy, read and write, GB/s: 4088.0");
+  EXPECT_EQ(find("dense bf16"), "dense bf16 products, TFLOP/s: 812.5");
+  EXPECT_EQ(find("the same for 20 ms"),
+            "the same for 20 ms, TFLOP/s: not measured");
+  EXPECT_TRUE(answers(checks).empty());
+}
+
 TEST(SelfTestJudge, Different) {
   auto judge = [](const char *speedup, const char *same) {
     return answers(judgeDifferent(parse(
