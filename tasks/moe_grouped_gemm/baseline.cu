@@ -92,27 +92,6 @@ private:
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Transposes a 4x4 array of pairs over the 4 lanes of a quad: lane t comes
-/// with the t-th pair of four groups of 8 columns and leaves with all four
-/// pairs of group t, which are 8 adjacent outputs.
-__device__ inline void transposeQuad(uint32_t (&v)[4]) {
-#pragma unroll
-  for (int bit = 1; bit <= 2; bit <<= 1) {
-    bool isUpper = threadIdx.x & unsigned(bit);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (i & bit)
-        continue;
-      // Keep the pair whose number agrees with the own lane, send the other.
-      uint32_t other = __shfl_xor_sync(kAll, isUpper ? v[i] : v[i | bit], bit);
-      if (isUpper)
-        v[i] = other;
-      else
-        v[i | bit] = other;
-    }
-  }
-}
-
 /// Stores four fragments of 16x8 sums that follow each other along N: row
 /// \p row and column \p column are those of the first one. 16 bytes a lane, 64
 /// of a row together.
@@ -350,21 +329,11 @@ __global__ void __launch_bounds__(narrow::kThreads, 1)
 /// What the kernel that was launched last does.
 const char *lastDesign = "not yet called";
 
-struct Device {
-  int multiprocessors = 0;
-  bool hasWgmma = false;
-};
-
-int getDevice(Device &device) {
-  int ordinal = 0, major = 0;
-  if (cudaError_t error = cudaGetDevice(&ordinal))
+int countMultiprocessors(int &count) {
+  int device = 0;
+  if (cudaError_t error = cudaGetDevice(&device))
     return error;
-  if (cudaError_t error = cudaDeviceGetAttribute(
-          &major, cudaDevAttrComputeCapabilityMajor, ordinal))
-    return error;
-  device.hasWgmma = major == 9;
-  return cudaDeviceGetAttribute(&device.multiprocessors,
-                                cudaDevAttrMultiProcessorCount, ordinal);
+  return cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
 }
 
 template <typename Kernel>
@@ -383,15 +352,18 @@ extern "C" int d2k_moe_grouped_gemm(const d2k_moe_grouped_gemm_args *args,
       args->E * args->N > INT32_MAX || args->K > INT32_MAX ||
       args->K % kTileK != 0 || args->N % kChunk != 0)
     return cudaErrorInvalidValue;
-  Device device;
-  if (int error = getDevice(device))
+  int multiprocessors = 0;
+  bool hasWgmma = false;
+  if (int error = countMultiprocessors(multiprocessors))
+    return error;
+  if (int error = findWgmma(hasWgmma))
     return error;
   auto *x = static_cast<const Bf16 *>(args->X);
   auto *w = static_cast<const Bf16 *>(args->W);
   auto *y = static_cast<Bf16 *>(args->Y);
   int experts = int(args->E), n = int(args->N), k = int(args->K);
-  unsigned blocks = unsigned(device.multiprocessors);
-  if (!device.hasWgmma) {
+  unsigned blocks = unsigned(multiprocessors);
+  if (!hasWgmma) {
     lastDesign =
         "hand-written, mma.sync m16n8k16, 128x128x64 tiles, persistent";
     if (int error = allowShared(multiplyNarrow, narrow::kShared))

@@ -226,7 +226,7 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice, CUdevice) {
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
                               CUdevice) {
   // An H200, but with an L2 that a CPU can read in no time. With the option
-  // sm_100 it says that it is a B200.
+  // sm_100 it says that it is a B200, with two_sms that it is a small one.
   switch (attribute) {
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
     *value = hasOption("sm_100") ? 10 : 9;
@@ -235,7 +235,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
     *value = 0;
     break;
   case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-    *value = 132;
+    *value = hasOption("two_sms") ? 2 : 132;
     break;
   case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
     *value = 64 << 10;

@@ -14,6 +14,7 @@
 //     no-cupti    CUPTI refuses tracing for lack of permission
 //     devices=N   number of devices (default 1)
 //     sm_100      its compute capability is 10.0, not 9.0
+//     two_sms     it has 2 SMs, so that persistent blocks go round
 //     no-work     kernels, copies and fills are checked but not done
 //
 // A "kernel" of a fake submission is a host function `void kernel(void **)`

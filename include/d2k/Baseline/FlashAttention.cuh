@@ -9,38 +9,10 @@
 #ifndef D2K_BASELINE_FLASHATTENTION_CUH
 #define D2K_BASELINE_FLASHATTENTION_CUH
 
-#include "d2k/Baseline/MmaSync.cuh"
-
-#include <climits>
-#include <cmath>
+#include "d2k/Baseline/Attention.cuh"
 
 namespace d2k::baseline {
 
-/// Queries and keys of a block of a block list.
-constexpr int kListBlock = 128;
-
-/// What the kernel needs. Queries are [tokens, headsQ, width], keys and values
-/// [tokens, headsK, width]; sequences lie one behind the other.
-struct AttentionProblem {
-  const Bf16 *q, *k, *v;
-  Bf16 *o;
-  /// [headsQ, tokensQ]; null when it is not wanted.
-  float *lse;
-  /// [sequences + 1]; null when all sequences have the length maxQ, keys too.
-  const int32_t *startsQ = nullptr, *startsK = nullptr;
-  int64_t sequences = 1, tokensQ = 0, maxQ = 0;
-  int headsQ = 1, headsK = 1, width = 0;
-  float scale = 1;
-  bool isCausal = true;
-  /// Keys that a query sees, its own included.
-  int64_t window = INT32_MAX;
-  /// [headsQ], logits in the sum of the softmax; null for none.
-  const float *sinks = nullptr;
-  /// Block list, [sequences, headsQ, blocks + 1] and columns; null for none.
-  const int32_t *rowStarts = nullptr, *columns = nullptr;
-};
-
-constexpr int kAttentionRows = 128;
 constexpr int kAttentionKeys = 64;
 
 /// The sizes of a block for heads of \p kWidth elements.
@@ -54,61 +26,18 @@ struct AttentionShape {
       (kAttentionRows + 2 * kAttentionKeys) * kWidth * int(sizeof(Bf16));
 };
 
-/// The maximum, and the sum, of a row over the four lanes that have it.
-__device__ inline float maximumOfRow(float value) {
-  value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
-  return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
-}
-__device__ inline float sumOfRow(float value) {
-  value += __shfl_xor_sync(0xffffffffu, value, 1);
-  return value + __shfl_xor_sync(0xffffffffu, value, 2);
-}
-
 template <int kWidth, bool kIsListed>
 __global__ void __launch_bounds__(AttentionShape<kWidth>::kThreads)
     attend(AttentionProblem p) {
   using Shape = AttentionShape<kWidth>;
   constexpr int kTiles = Shape::kTiles, kThreads = Shape::kThreads;
   constexpr int kRows = kAttentionRows, kKeys = kAttentionKeys;
-  constexpr float kLog2e = 1.4426950408889634f;
-  constexpr float kLn2 = 0.6931471805599453f;
-
-  int sequence = int(blockIdx.z), head = int(blockIdx.y);
-  int64_t beginQ = p.startsQ ? p.startsQ[sequence] : sequence * p.maxQ;
-  int64_t beginK = p.startsK ? p.startsK[sequence] : sequence * p.maxQ;
-  int lengthQ = int(p.startsQ ? p.startsQ[sequence + 1] - beginQ : p.maxQ);
-  int lengthK = int(p.startsK ? p.startsK[sequence + 1] - beginK : p.maxQ);
   // The last rows have most keys, and start first.
-  int block = int(gridDim.x - 1 - blockIdx.x);
-  int row0 = block * kRows;
-  if (row0 >= lengthQ)
+  AttentionTile<kKeys, kIsListed> tile(p, int(blockIdx.z), int(blockIdx.y),
+                                       int(gridDim.x - 1 - blockIdx.x));
+  if (tile.rows == 0)
     return;
-  int rows = min(kRows, lengthQ - row0);
-  int headK = head / (p.headsQ / p.headsK);
-
-  // Query row r of the block is at position r + shift among the keys.
-  int shift = row0 + lengthK - lengthQ;
-  int last = p.isCausal ? min(lengthK, rows + shift) : lengthK;
-  int first = 0;
-  if (p.window <= shift)
-    first = (shift - int(p.window) + 1) / kKeys * kKeys;
-  const int32_t *list = nullptr;
-  int steps = (max(last - first, 0) + kKeys - 1) / kKeys;
-  if constexpr (kIsListed) {
-    int blocks = (lengthQ + kListBlock - 1) / kListBlock;
-    const int32_t *starts =
-        p.rowStarts + (int64_t(sequence) * p.headsQ + head) * (blocks + 1) +
-        block;
-    list = p.columns + starts[0];
-    steps = (starts[1] - starts[0]) * (kListBlock / kKeys);
-  }
-  auto getKey = [&](int step) {
-    if constexpr (kIsListed)
-      return list[step / (kListBlock / kKeys)] * kListBlock +
-             step % (kListBlock / kKeys) * kKeys;
-    else
-      return first + step * kKeys;
-  };
+  int rows = tile.rows, steps = tile.steps;
 
   extern __shared__ __align__(128) unsigned char sharedMemory[];
   SharedMatrix<kWidth> sharedQ = {reinterpret_cast<Bf16 *>(sharedMemory)};
@@ -116,26 +45,20 @@ __global__ void __launch_bounds__(AttentionShape<kWidth>::kThreads)
   SharedMatrix<kWidth> sharedV = {sharedK.data + kKeys * kWidth};
   int64_t strideQ = int64_t(p.headsQ) * kWidth;
   int64_t strideK = int64_t(p.headsK) * kWidth;
-  const Bf16 *keys = p.k + beginK * strideK + headK * kWidth;
-  const Bf16 *values = p.v + beginK * strideK + headK * kWidth;
-  int64_t firstRow = beginQ + row0;
-  sharedQ.template copyFrom<kRows, kThreads>(
-      p.q + firstRow * strideQ + head * kWidth, strideQ, rows);
-  int key0 = steps > 0 ? getKey(0) : 0;
+  const Bf16 *keys = p.k + tile.beginK * strideK + tile.headK * kWidth;
+  const Bf16 *values = p.v + tile.beginK * strideK + tile.headK * kWidth;
+  int64_t offsetQ = tile.firstRow * strideQ + tile.head * kWidth;
+  sharedQ.template copyFrom<kRows, kThreads>(p.q + offsetQ, strideQ, rows);
+  int key0 = steps > 0 ? tile.getKey(0) : 0;
   if (steps > 0)
     sharedK.template copyFrom<kKeys, kThreads>(keys + key0 * strideK, strideK,
-                                               lengthK - key0);
+                                               tile.lengthK - key0);
 
   int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
   int warpRow = warp * 16 * kTiles;
   // Element [t][n] has rows lane / 4 (0, 1) and lane / 4 + 8 (2, 3) of tile t.
   float o[kTiles][kWidth / 8][4] = {};
-  float maximum[kTiles][2], sum[kTiles][2];
-  for (int t = 0; t < kTiles; ++t)
-    for (int half = 0; half < 2; ++half) {
-      maximum[t][half] = -INFINITY;
-      sum[t][half] = 0;
-    }
+  SoftmaxRow softmax[kTiles][2];
   float scale2 = p.scale * kLog2e;
   uint32_t laneQ = sharedQ.getLaneA(warpRow);
   uint32_t laneK = sharedK.getLaneB(0);
@@ -145,7 +68,7 @@ __global__ void __launch_bounds__(AttentionShape<kWidth>::kThreads)
     waitForCopies();
     __syncthreads(); // K is there, and nobody reads the last V any more.
     sharedV.template copyFrom<kKeys, kThreads>(values + key0 * strideK, strideK,
-                                               lengthK - key0);
+                                               tile.lengthK - key0);
 
     float s[kTiles][kKeys / 8][4] = {};
 #pragma unroll
@@ -169,48 +92,43 @@ __global__ void __launch_bounds__(AttentionShape<kWidth>::kThreads)
     __syncthreads(); // V is there, and nobody reads this K any more.
     int thisKey = key0;
     if (step + 1 < steps) {
-      key0 = getKey(step + 1);
+      key0 = tile.getKey(step + 1);
       sharedK.template copyFrom<kKeys, kThreads>(keys + key0 * strideK, strideK,
-                                                 lengthK - key0);
+                                                 tile.lengthK - key0);
     }
 
-    bool isPartial = thisKey + kKeys > lengthK ||
-                     (p.isCausal && thisKey + kKeys - 1 > shift) ||
-                     thisKey + p.window <= shift + rows - 1;
+    bool isPartial = tile.isPartial(p, thisKey);
 #pragma unroll
     for (int t = 0; t < kTiles; ++t) {
       if (isPartial)
 #pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n)
+        for (int half = 0; half < 2; ++half) {
+          int2 visible =
+              tile.getVisible(p, warpRow + 16 * t + lane / 4 + 8 * half);
 #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            int key = thisKey + 8 * n + lane % 4 * 2 + i % 2;
-            int position = shift + warpRow + 16 * t + lane / 4 + i / 2 * 8;
-            if (key >= lengthK || (p.isCausal && key > position) ||
-                key + p.window <= position)
-              s[t][n][i] = -INFINITY;
-          }
+          for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+            for (int i = 2 * half; i < 2 * half + 2; ++i) {
+              int key = thisKey + 8 * n + lane % 4 * 2 + i % 2;
+              if (key < visible.x || key >= visible.y)
+                s[t][n][i] = -INFINITY;
+            }
+        }
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        float now = maximum[t][half];
+        float largest = -INFINITY, base;
 #pragma unroll
         for (int n = 0; n < kKeys / 8; ++n)
-          now = fmaxf(now, fmaxf(s[t][n][2 * half], s[t][n][2 * half + 1]));
-        now = maximumOfRow(now);
-        // Of a row without keys so far everything is 0. The difference is
-        // scaled, not the maxima: where the maximum stays, `kept` is then 1 at
-        // every step, whether or not products and sums are fused.
-        float top = now == -INFINITY ? 0 : now;
-        float kept = exp2Fast((maximum[t][half] - top) * scale2);
-        float base = top * scale2;
-        maximum[t][half] = now;
-        sum[t][half] *= kept;
+          largest =
+              fmaxf(largest, fmaxf(s[t][n][2 * half], s[t][n][2 * half + 1]));
+        float kept =
+            softmax[t][half].raise(maximumOfRow(largest), scale2, base);
 #pragma unroll
         for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
           for (int i = 2 * half; i < 2 * half + 2; ++i) {
             s[t][n][i] = exp2Fast(fmaf(s[t][n][i], scale2, -base));
-            sum[t][half] += s[t][n][i];
+            softmax[t][half].sum += s[t][n][i];
           }
 #pragma unroll
         for (int n = 0; n < kWidth / 8; ++n) {
@@ -247,28 +165,21 @@ __global__ void __launch_bounds__(AttentionShape<kWidth>::kThreads)
 
   // Through shared memory, where each warp has the rows of Q to itself, so that
   // 16 bytes are written at once.
-  float sink = p.sinks ? p.sinks[head] : -INFINITY;
+  float sink = p.sinks ? p.sinks[tile.head] : -INFINITY;
 #pragma unroll
   for (int t = 0; t < kTiles; ++t)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       int row = warpRow + 16 * t + lane / 4 + 8 * half;
-      float total = sumOfRow(sum[t][half]);
-      float top = fmaxf(maximum[t][half] * p.scale, sink);
-      float factor = 0;
-      if (total > 0) {
-        float kept = exp2Fast((maximum[t][half] * p.scale - top) * kLog2e);
-        factor = kept / (total * kept + exp2Fast((sink - top) * kLog2e));
-      }
+      float lse;
+      float factor = softmax[t][half].finish(p.scale, sink, lse);
 #pragma unroll
       for (int n = 0; n < kWidth / 8; ++n)
         *reinterpret_cast<uint32_t *>(sharedQ.at(row, n) + lane % 4 * 2) =
             packBf16(o[t][n][2 * half] * factor,
                      o[t][n][2 * half + 1] * factor);
       if (p.lse && lane % 4 == 0 && row < rows)
-        p.lse[head * p.tokensQ + firstRow + row] =
-            total > 0 ? fmaf(maximum[t][half], p.scale, log2f(total) * kLn2)
-                      : -INFINITY;
+        p.lse[tile.head * p.tokensQ + tile.firstRow + row] = lse;
     }
   __syncwarp();
   constexpr int kChunks = kWidth / kChunk;
@@ -276,8 +187,8 @@ __global__ void __launch_bounds__(AttentionShape<kWidth>::kThreads)
   for (int i = lane; i < 16 * kTiles * kChunks; i += 32) {
     int row = warpRow + i / kChunks;
     if (row < rows)
-      *reinterpret_cast<uint4 *>(p.o + (firstRow + row) * strideQ +
-                                 head * kWidth + i % kChunks * kChunk) =
+      *reinterpret_cast<uint4 *>(p.o + offsetQ + row * strideQ +
+                                 i % kChunks * kChunk) =
           *reinterpret_cast<const uint4 *>(sharedQ.at(row, i % kChunks));
   }
 }

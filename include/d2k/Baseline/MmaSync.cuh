@@ -100,6 +100,28 @@ __device__ inline void storePair(Bf16 *to, uint32_t bits) {
   *reinterpret_cast<uint32_t *>(to) = bits;
 }
 
+/// Transposes a 4x4 array of pairs over the 4 lanes of a quad: lane t comes
+/// with the t-th pair of four groups of 8 columns and leaves with all four
+/// pairs of group t, which are 8 adjacent outputs.
+__device__ inline void transposeQuad(uint32_t (&v)[4]) {
+#pragma unroll
+  for (int bit = 1; bit <= 2; bit <<= 1) {
+    bool isUpper = threadIdx.x & unsigned(bit);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (i & bit)
+        continue;
+      // Keep the pair whose number agrees with the own lane, send the other.
+      uint32_t other =
+          __shfl_xor_sync(0xffffffffu, isUpper ? v[i] : v[i | bit], bit);
+      if (isUpper)
+        v[i] = other;
+      else
+        v[i | bit] = other;
+    }
+  }
+}
+
 /// 2^x by the special function unit, 0 where the result is subnormal.
 __device__ inline float exp2Fast(float x) {
   float y;

@@ -51,6 +51,18 @@ inline int describeMatrix(CUtensorMap &map, const void *base, int64_t rows,
              : cudaErrorInvalidValue;
 }
 
+/// Whether the current device has wgmma (compute capability 9). Returns a
+/// cudaError.
+inline int findWgmma(bool &isThere) {
+  int device = 0, major = 0;
+  if (cudaError_t error = cudaGetDevice(&device))
+    return error;
+  cudaError_t error =
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  isThere = major == 9;
+  return error;
+}
+
 #if D2K_HAS_WGMMA
 
 //===----------------------------------------------------------------------===//
@@ -144,12 +156,21 @@ __device__ inline void waitForProductsBut() {
                : "memory");
 }
 
-/// Keeps the compiler from moving uses of the accumulators over a wait.
+/// Keeps the compiler from moving uses of the accumulators over a wait, and
+/// what makes the registers of an operand over the products that read them.
 template <int kCount>
 __device__ inline void pin(float (&sums)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i)
     asm volatile("" : "+f"(sums[i])::"memory");
+}
+template <int kCount>
+__device__ inline void pin(uint32_t (&operand)[kCount][4]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      asm volatile("" : "+r"(operand[i][j])::"memory");
 }
 
 /// Describes the operand at a shared address that is a multiple of 1024: rows
@@ -160,6 +181,18 @@ __device__ inline uint64_t describeOperand(uint32_t address) {
   descriptor |= uint64_t(1) << 16;         // leading byte offset / 16
   descriptor |= uint64_t(1024 >> 4) << 32; // stride byte offset / 16
   descriptor |= uint64_t(1) << 62;         // 128-byte swizzle
+  return descriptor;
+}
+
+/// The same of an operand whose columns are contiguous: blocks of 64 columns
+/// that are \p blockBytes apart, in each of them rows of 128 bytes along K. 16
+/// of K further is 2048 bytes, 128 more in the descriptor.
+__device__ inline uint64_t describeTransposed(uint32_t address,
+                                              int blockBytes) {
+  uint64_t descriptor = (address & 0x3ffff) >> 4;
+  descriptor |= uint64_t(blockBytes >> 4) << 16; // leading byte offset / 16
+  descriptor |= uint64_t(1024 >> 4) << 32;       // stride byte offset / 16
+  descriptor |= uint64_t(1) << 62;               // 128-byte swizzle
   return descriptor;
 }
 
@@ -193,6 +226,106 @@ __device__ inline void multiplyAsync(float (&sums)[128], uint64_t x, uint64_t w,
       : D2K_SUMS16(0), D2K_SUMS16(16), D2K_SUMS16(32), D2K_SUMS16(48),
         D2K_SUMS16(64), D2K_SUMS16(80), D2K_SUMS16(96), D2K_SUMS16(112)
       : "l"(x), "l"(w), "r"(accumulate)
+      : "memory");
+}
+
+/// The same with 128 and 80 rows of W.
+__device__ inline void multiplyAsync(float (&sums)[64], uint64_t x, uint64_t w,
+                                     int accumulate) {
+  asm volatile(
+      "{\n"
+      ".reg .pred accumulate;\n"
+      "setp.ne.b32 accumulate, %66, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
+      "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "
+      "%28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, "
+      "%41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, "
+      "%54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, "
+      "accumulate, 1, 1, 0, 0;\n"
+      "}\n"
+      : D2K_SUMS16(0), D2K_SUMS16(16), D2K_SUMS16(32), D2K_SUMS16(48)
+      : "l"(x), "l"(w), "r"(accumulate)
+      : "memory");
+}
+
+__device__ inline void multiplyAsync(float (&sums)[40], uint64_t x, uint64_t w,
+                                     int accumulate) {
+  asm volatile(
+      "{\n"
+      ".reg .pred accumulate;\n"
+      "setp.ne.b32 accumulate, %42, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
+      "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "
+      "%28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39}, %40, %41, "
+      "accumulate, 1, 1, 0, 0;\n"
+      "}\n"
+      : D2K_SUMS16(0), D2K_SUMS16(16), D2K_SUMS4(32), D2K_SUMS4(36)
+      : "l"(x), "l"(w), "r"(accumulate)
+      : "memory");
+}
+
+/// sums[64xN] (+)= A[64x16] V[16xN], N 64, 128 or 256: A by registers, as
+/// fragment a of mma.m16n8k16 for the 16 rows of each warp, V by
+/// describeTransposed.
+__device__ inline void multiplyAsync(float (&sums)[32], const uint32_t (&a)[4],
+                                     uint64_t v, int accumulate) {
+  asm volatile(
+      "{\n"
+      ".reg .pred accumulate;\n"
+      "setp.ne.b32 accumulate, %37, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
+      "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "
+      "%28, %29, %30, %31}, {%32, %33, %34, %35}, %36, accumulate, 1, 1, 1;\n"
+      "}\n"
+      : D2K_SUMS16(0), D2K_SUMS16(16)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(v), "r"(accumulate)
+      : "memory");
+}
+
+__device__ inline void multiplyAsync(float (&sums)[64], const uint32_t (&a)[4],
+                                     uint64_t v, int accumulate) {
+  asm volatile(
+      "{\n"
+      ".reg .pred accumulate;\n"
+      "setp.ne.b32 accumulate, %69, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
+      "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "
+      "%28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, "
+      "%41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, "
+      "%54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, "
+      "%67}, %68, accumulate, 1, 1, 1;\n"
+      "}\n"
+      : D2K_SUMS16(0), D2K_SUMS16(16), D2K_SUMS16(32), D2K_SUMS16(48)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(v), "r"(accumulate)
+      : "memory");
+}
+
+__device__ inline void multiplyAsync(float (&sums)[128], const uint32_t (&a)[4],
+                                     uint64_t v, int accumulate) {
+  asm volatile(
+      "{\n"
+      ".reg .pred accumulate;\n"
+      "setp.ne.b32 accumulate, %133, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
+      "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "
+      "%28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, "
+      "%41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, "
+      "%54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, "
+      "%67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, "
+      "%93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, "
+      "%105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, "
+      "%116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "
+      "%127}, {%128, %129, %130, %131}, %132, accumulate, 1, 1, 1;\n"
+      "}\n"
+      : D2K_SUMS16(0), D2K_SUMS16(16), D2K_SUMS16(32), D2K_SUMS16(48),
+        D2K_SUMS16(64), D2K_SUMS16(80), D2K_SUMS16(96), D2K_SUMS16(112)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(v), "r"(accumulate)
       : "memory");
 }
 

@@ -49,6 +49,16 @@ inline int describeMatrix(CUtensorMap &map, const void *base, int64_t rows,
   return cudaSuccess;
 }
 
+inline int findWgmma(bool &isThere) {
+  int device = 0, major = 0;
+  if (cudaError_t error = cudaGetDevice(&device))
+    return error;
+  cudaError_t error =
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  isThere = major == 9;
+  return error;
+}
+
 //===----------------------------------------------------------------------===//
 // Barriers and copies
 //===----------------------------------------------------------------------===//
@@ -144,8 +154,15 @@ inline void fenceAccumulators() {}
 
 template <int kCount>
 inline void pin(float (&)[kCount]) {}
+template <int kCount>
+inline void pin(uint32_t (&)[kCount][4]) {}
+
 inline uint64_t describeOperand(uint32_t address) {
   return uint64_t((address & 0x3ffff) >> 4) | uint64_t(1) << 16 |
+         uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
+}
+inline uint64_t describeTransposed(uint32_t address, int blockBytes) {
+  return uint64_t((address & 0x3ffff) >> 4) | uint64_t(blockBytes >> 4) << 16 |
          uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
 }
 
@@ -159,58 +176,85 @@ struct HostOperand {
   /// Of \p rows rows along M or N from \p first on. Threads of a warpgroup need
   /// the same one after the other: it is decoded once as long as nothing of it
   /// changes.
-  void read(uint64_t descriptor, int first, int rows) {
+  void read(uint64_t descriptor, int first, int rows, bool isTransposed) {
     auto start = uint32_t(descriptor & 0x3fff) << 4;
+    auto leading = uint32_t(descriptor >> 16 & 0x3fff) << 4;
     auto stride = uint32_t(descriptor >> 32 & 0x3fff) << 4;
     if (descriptor >> 62 != 1)
       host::failLaunch("an operand without the swizzle of 128 bytes");
     bool isSame = true;
     for (int i = 0; i < rows * 2; ++i) {
       uint32_t at = start;
-      uint32_t row = uint32_t(first + i / 2);
-      at += row / 8 * stride + row % 8 * 128 + uint32_t(i % 2) * 16;
+      if (isTransposed) { // Chunks of 8 rows, then along K.
+        uint32_t row = uint32_t(first + i % (rows / 8) * 8);
+        uint32_t k = uint32_t(i / (rows / 8));
+        at += row / 64 * leading + row % 64 * 2 + k / 8 * stride + k % 8 * 128;
+      } else {
+        uint32_t row = uint32_t(first + i / 2);
+        at += row / 8 * stride + row % 8 * 128 + uint32_t(i % 2) * 16;
+      }
       const void *from = host::getSharedPointer(swizzle(at), 16);
       if (std::memcmp(chunks[i], from, 16) != 0) {
         std::memcpy(chunks[i], from, 16);
         isSame = false;
       }
     }
-    if (isSame && lastRows == rows)
+    if (isSame && lastRows == rows && wasTransposed == isTransposed)
       return;
     lastRows = rows;
+    wasTransposed = isTransposed;
     for (int i = 0; i < rows * 2; ++i)
       for (int j = 0; j < 8; ++j) {
         uint16_t bits;
         std::memcpy(&bits, &chunks[i][2 * j], 2);
-        values[i / 2][i % 2 * 8 + j] =
-            std::bit_cast<float>(uint32_t(bits) << 16);
+        double value = std::bit_cast<float>(uint32_t(bits) << 16);
+        if (isTransposed)
+          values[i % (rows / 8) * 8 + j][i / (rows / 8)] = value;
+        else
+          values[i / 2][i % 2 * 8 + j] = value;
       }
   }
 
 private:
   int lastRows = 0;
+  bool wasTransposed = false;
 };
 
 /// A product that has not been waited for.
 struct HostProduct {
   float *sums;
   int columns;
-  bool accumulates;
+  bool accumulates, hasRegisters;
   uint64_t x, w;
+  uint32_t a[4];
   int group;
 
   void compute() const {
     static HostOperand left, right;
     int lane = int(host::getLane()), warp = int(host::getThreadRank() / 32 % 4);
-    left.read(x, warp * 16, 16);
-    right.read(w, 0, columns);
+    double rows[2][16];
+    if (hasRegisters) {
+      uint32_t all[32][4];
+      host::Exchange found = host::exchange(~0u, "wgmma", a, sizeof(a));
+      std::memcpy(all, found.values, sizeof(all));
+      for (int half = 0; half < 2; ++half)
+        for (int k = 0; k < 16; ++k) {
+          uint32_t word = all[lane / 4 * 4 + k % 8 / 2][half + (k / 8 ? 2 : 0)];
+          rows[half][k] = std::bit_cast<float>(word >> 16 * (k % 2) << 16);
+        }
+    } else {
+      left.read(x, warp * 16, 16, false);
+      for (int half = 0; half < 2; ++half)
+        std::memcpy(rows[half], left.values[lane / 4 + 8 * half],
+                    sizeof(rows[half]));
+    }
+    right.read(w, 0, columns, hasRegisters);
     for (int j = 0; j < columns / 8; ++j)
       for (int i = 0; i < 4; ++i) {
-        const double *a = left.values[lane / 4 + 8 * (i / 2)];
         const double *b = right.values[8 * j + lane % 4 * 2 + i % 2];
         double sum = 0;
         for (int k = 0; k < 16; ++k)
-          sum += a[k] * b[k];
+          sum += rows[i / 2][k] * b[k];
         float &to = sums[4 * j + i];
         if (accumulates)
           sum += double(to);
@@ -265,7 +309,21 @@ inline void multiplyAsync(float (&sums)[kCount], uint64_t x, uint64_t w,
                           int accumulate) {
   HostProducts &products = HostProducts::get();
   products.waiting.push_back(
-      {sums, 2 * kCount, accumulate != 0, x, w, products.nextGroup});
+      {sums, 2 * kCount, accumulate != 0, false, x, w, {}, products.nextGroup});
+}
+
+template <int kCount>
+inline void multiplyAsync(float (&sums)[kCount], const uint32_t (&a)[4],
+                          uint64_t v, int accumulate) {
+  HostProducts &products = HostProducts::get();
+  products.waiting.push_back({sums,
+                              2 * kCount,
+                              accumulate != 0,
+                              true,
+                              0,
+                              v,
+                              {a[0], a[1], a[2], a[3]},
+                              products.nextGroup});
 }
 
 } // namespace d2k::baseline
