@@ -123,12 +123,18 @@ __device__ void copyRows(Bf16 *to, int64_t stride,
 /// further, so that lanes that read a column of fragments do not collide.
 constexpr int kPitch = kTokens + 4;
 
+struct Gates {
+  /// Sums of g from the chunk's beginning; beta, and -beta e^sum.
+  float sums[kTokens], betas[kTokens], decayed[kTokens];
+};
+
 struct PrepareMemory {
   Bf16 k[kTokens * kHead], q[kTokens * kHead], v[kTokens * kHead];
   /// A; when the inverse is there, rows of W on their way out.
   float A[kTokens][kPitch];
   float T[kTokens][kPitch];
-  float sums[kTokens], betas[kTokens];
+  /// Of this head and of the next one.
+  Gates gates[2];
 };
 static_assert(sizeof(PrepareMemory::A) >= kTokens * kHead * sizeof(Bf16) &&
                   offsetof(PrepareMemory, A) % 128 == 0,
@@ -195,13 +201,20 @@ __device__ void invert(PrepareMemory &memory) {
     int first = warp * 16;
     float own[16];
 #pragma unroll
-    for (int t = 0; t < 16; ++t)
-      own[t] = t == lane ? 1.0f : 0.0f;
+    for (int t = 0; t < 16; ++t) {
+      // Four sums: additions wait for each other.
+      float sums[4] = {t == lane ? 1.0f : 0.0f, 0, 0, 0};
 #pragma unroll
-    for (int s = 0; s < 15; ++s)
+      for (int s = 0; s < t; s += 4) {
+        float4 four =
+            *reinterpret_cast<const float4 *>(&memory.A[first + t][first + s]);
+        const float a[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-      for (int t = s + 1; t < 16; ++t)
-        own[t] -= memory.A[first + t][first + s] * own[s];
+        for (int i = 0; i < 4 && s + i < t; ++i)
+          sums[i] -= a[i] * own[s + i];
+      }
+      own[t] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    }
 #pragma unroll
     for (int t = 0; t < 16; ++t)
       memory.T[first + t][first + lane] = own[t];
@@ -227,7 +240,7 @@ __device__ void invert(PrepareMemory &memory) {
 
 /// Sums of g from the chunk's beginning, and beta, by one warp. Beyond the end
 /// nothing decays and nothing is written.
-__device__ void readGates(PrepareMemory &memory, const Problem &problem,
+__device__ void readGates(Gates &gates, const Problem &problem,
                           const Chunk &chunk, int64_t head) {
   int lane = int(threadIdx.x) % 32;
   float g[2], beta[2];
@@ -246,10 +259,13 @@ __device__ void readGates(PrepareMemory &memory, const Problem &problem,
   }
   float before = __shfl_up_sync(0xffffffffu, total, 1);
   before = lane == 0 ? 0.0f : before;
-  memory.sums[2 * lane] = before + g[0];
-  memory.sums[2 * lane + 1] = before + g[0] + g[1];
-  memory.betas[2 * lane] = beta[0];
-  memory.betas[2 * lane + 1] = beta[1];
+  float sums[2] = {before + g[0], before + g[0] + g[1]};
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    gates.sums[2 * lane + i] = sums[i];
+    gates.betas[2 * lane + i] = beta[i];
+    gates.decayed[2 * lane + i] = -beta[i] * expFast(sums[i]);
+  }
 }
 
 /// A block a chunk and a head of q and k, for all heads of v that share these.
@@ -284,12 +300,13 @@ __global__ void __launch_bounds__(kThreads, 2) prepareChunks(Problem problem) {
                                       head * kHead,
                                   valueStride, chunk.count);
     commitCopies();
-    if (warp == 0)
-      readGates(memory, problem, chunk, head);
+    if (i == 0 && warp == 0)
+      readGates(memory.gates[0], problem, chunk, head);
     waitForCopiesBut<1>();
     __syncthreads();
+    const Gates &gates = memory.gates[i % 2];
     if (thread < kTokens)
-      problem.sums[index * kTokens + thread] = memory.sums[thread];
+      problem.sums[index * kTokens + thread] = gates.sums[thread];
     if (i == 0) {
       const SharedMatrix<kHead> &left = isFirstHalf ? k : q;
       uint32_t laneA = left.getLaneA(row), laneB = k.getLaneB(0);
@@ -309,7 +326,7 @@ __global__ void __launch_bounds__(kThreads, 2) prepareChunks(Problem problem) {
       // them.
       __syncwarp();
     }
-    float rowSums[2] = {memory.sums[rows[0]], memory.sums[rows[1]]};
+    float rowSums[2] = {gates.sums[rows[0]], gates.sums[rows[1]]};
 #pragma unroll
     for (int column = 0; column < kTokens / 8; ++column)
 #pragma unroll
@@ -321,10 +338,10 @@ __global__ void __launch_bounds__(kThreads, 2) prepareChunks(Problem problem) {
           // The difference of what is not seen is above 0, and may be large.
           weights[j] = s + j <= rows[half]
                            ? products[column][2 * half + j] *
-                                 expFast(rowSums[half] - memory.sums[s + j])
+                                 expFast(rowSums[half] - gates.sums[s + j])
                            : 0.0f;
         if (isFirstHalf) {
-          float beta = memory.betas[rows[half]];
+          float beta = gates.betas[rows[half]];
 #pragma unroll
           for (int j = 0; j < 2; ++j)
             memory.A[rows[half]][s + j] =
@@ -342,6 +359,9 @@ __global__ void __launch_bounds__(kThreads, 2) prepareChunks(Problem problem) {
                kTokens / kChunk);
     }
     __syncthreads();
+    // The last warp has nothing to do while a triangle is inverted.
+    if (warp == kThreads / 32 - 1 && i + 1 < group)
+      readGates(memory.gates[(i + 1) % 2], problem, chunk, head + 1);
     invert(memory);
 
     // W = T diag(beta e^sum) k and U = T diag(beta) v; the factors are on the
@@ -351,6 +371,7 @@ __global__ void __launch_bounds__(kThreads, 2) prepareChunks(Problem problem) {
     const SharedMatrix<kHead> &right = isFirstHalf ? k : v;
     const SharedMatrix<kHead> &out = isFirstHalf ? outW : q;
     Bf16 *to = (isFirstHalf ? problem.W : problem.U) + index * kTokens * kHead;
+    const float *factors = isFirstHalf ? gates.decayed : gates.betas;
     uint32_t laneRight = right.getLaneTransposedB(0);
 #pragma unroll 1
     for (int side = 0; side < 2; ++side) {
@@ -359,16 +380,11 @@ __global__ void __launch_bounds__(kThreads, 2) prepareChunks(Problem problem) {
         uint32_t a[4];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          float factored[2];
           int column = s + j / 2 * 8 + lane % 4 * 2;
-#pragma unroll
-          for (int l = 0; l < 2; ++l) {
-            float factor = memory.betas[column + l];
-            if (isFirstHalf)
-              factor *= -expFast(memory.sums[column + l]);
-            factored[l] = memory.T[rows[j % 2]][column + l] * factor;
-          }
-          a[j] = packBf16(factored[0], factored[1]);
+          float2 two =
+              *reinterpret_cast<const float2 *>(&memory.T[rows[j % 2]][column]);
+          float2 factor = *reinterpret_cast<const float2 *>(factors + column);
+          a[j] = packBf16(two.x * factor.x, two.y * factor.y);
         }
 #pragma unroll
         for (int pair = 0; pair < kHead / 32; ++pair) {
@@ -414,6 +430,9 @@ struct PassMemory {
 /// another order, fragment b of products with S.
 using State = float[kHead / 8][4];
 
+/// Fragments that a warp loads at a time: those of all tokens.
+constexpr int kFragments = kTokens / 16;
+
 /// Fragment a of 16 columns of an accumulator of that form, from tiles 2 i and
 /// 2 i + 1.
 template <int kTiles>
@@ -446,17 +465,27 @@ __device__ void advance(State &state, PassMemory &memory, int chunk, int warp) {
       u[2 * i + word % 2][word / 2 * 2 + 1] = two.y;
     }
   }
+  // The next step's fragments are on their way while this one's are multiplied:
+  // nothing else hides how long that takes.
+  uint32_t fragments[2][kFragments][4];
   uint32_t laneW = W.getLaneB(0);
+  auto loadW = [&](int step) {
+#pragma unroll
+    for (int pair = 0; pair < kFragments; ++pair)
+      W.loadB(fragments[step % 2][pair], laneW, pair * 16, step);
+  };
+  loadW(0);
 #pragma unroll
   for (int step = 0; step < kHead / 16; ++step) {
+    if (step + 1 < kHead / 16)
+      loadW(step + 1);
     uint32_t a[4];
     packFragment(a, state, step);
     memory.states[chunk % 2][warp][step][lane] =
         make_uint4(a[0], a[1], a[2], a[3]);
 #pragma unroll
-    for (int pair = 0; pair < kTokens / 16; ++pair) {
-      uint32_t b[4];
-      W.loadB(b, laneW, pair * 16, step);
+    for (int pair = 0; pair < kFragments; ++pair) {
+      const uint32_t (&b)[4] = fragments[step % 2][pair];
       multiply(u[2 * pair], a, b[0], b[1]);
       multiply(u[2 * pair + 1], a, b[2], b[3]);
     }
@@ -468,6 +497,14 @@ __device__ void advance(State &state, PassMemory &memory, int chunk, int warp) {
     for (int i = 0; i < 4; ++i)
       state[n][i] *= decay;
   uint32_t laneK = k.getLaneTransposedB(0);
+  constexpr int kSides = kHead / 16 / kFragments;
+  auto loadK = [&](int turn) {
+#pragma unroll
+    for (int pair = 0; pair < kFragments; ++pair)
+      k.loadTransposedB(fragments[turn % 2][pair], laneK, turn / kSides * 16,
+                        turn % kSides * kFragments + pair);
+  };
+  loadK(0);
 #pragma unroll
   for (int i = 0; i < kTokens / 16; ++i) {
     uint32_t a[4];
@@ -487,11 +524,17 @@ __device__ void advance(State &state, PassMemory &memory, int chunk, int warp) {
     }
     packFragment(a, u, i);
 #pragma unroll
-    for (int pair = 0; pair < kHead / 16; ++pair) {
-      uint32_t b[4];
-      k.loadTransposedB(b, laneK, i * 16, pair);
-      multiply(state[2 * pair], a, b[0], b[1]);
-      multiply(state[2 * pair + 1], a, b[2], b[3]);
+    for (int side = 0; side < kSides; ++side) {
+      int turn = i * kSides + side;
+      if (turn + 1 < kTokens / 16 * kSides)
+        loadK(turn + 1);
+#pragma unroll
+      for (int pair = 0; pair < kFragments; ++pair) {
+        const uint32_t (&b)[4] = fragments[turn % 2][pair];
+        int n = 2 * (side * kFragments + pair);
+        multiply(state[n], a, b[0], b[1]);
+        multiply(state[n + 1], a, b[2], b[3]);
+      }
     }
   }
 }
@@ -506,13 +549,21 @@ __device__ void makeOutputs(Bf16 *to, int64_t stride, int count, float scale,
   const float *sums = memory.sums[chunk % 3];
   float result[kTokens / 16][2][4] = {};
   uint32_t laneQ = q.getLaneA(0), laneP = products.getLaneA(0);
+  uint32_t fragments[2][kFragments][4];
+  auto loadQ = [&](int step) {
+#pragma unroll
+    for (int m = 0; m < kFragments; ++m)
+      q.loadA(fragments[step % 2][m], laneQ, m * 16, step);
+  };
+  loadQ(0);
 #pragma unroll
   for (int step = 0; step < kHead / 16; ++step) {
+    if (step + 1 < kHead / 16)
+      loadQ(step + 1);
     uint4 b = memory.states[chunk % 2][warp][step][lane];
 #pragma unroll
-    for (int m = 0; m < kTokens / 16; ++m) {
-      uint32_t a[4];
-      q.loadA(a, laneQ, m * 16, step);
+    for (int m = 0; m < kFragments; ++m) {
+      const uint32_t (&a)[4] = fragments[step % 2][m];
       multiply(result[m][0], a, b.x, b.z);
       multiply(result[m][1], a, b.y, b.w);
     }
@@ -571,47 +622,52 @@ __global__ void __launch_bounds__(kThreads, 1) passStates(Problem problem) {
     int64_t left = end - begin - int64_t(chunk) * kTokens;
     return left < kTokens ? int(left) : kTokens;
   };
+  bool isAdvancing = warp < kHalf;
   // What a turn of the loop needs: this chunk's for the state, and the one's
-  // before for the outputs.
+  // before for the outputs. The warps that make outputs copy it all: those that
+  // advance the state are what everybody waits for.
+  constexpr int kCopying = kThreads / 2;
+  int copier = thread - kCopying;
   auto issue = [&](int chunk) {
     if (chunk < chunks) {
       int64_t token = begin + int64_t(chunk) * kTokens;
       int64_t index = (firstChunk + chunk) * problem.valueHeads + head;
       SharedMatrix<kHead> W = {memory.W[chunk % 2]}, k = {memory.k[chunk % 2]};
       SharedMatrix<kColumns> u = {memory.U[chunk % 2]};
-      W.copyFrom<kTokens, kThreads>(problem.W + index * kTokens * kHead, kHead,
-                                    kTokens);
-      u.copyFrom<kTokens, kThreads>(
-          problem.U + index * kTokens * kHead + firstColumn, kHead, kTokens);
-      k.copyFrom<kTokens, kThreads>(problem.k + token * keyStride +
+      W.copyFrom<kTokens, kCopying>(problem.W + index * kTokens * kHead, kHead,
+                                    kTokens, copier);
+      u.copyFrom<kTokens, kCopying>(problem.U + index * kTokens * kHead +
+                                        firstColumn,
+                                    kHead, kTokens, copier);
+      k.copyFrom<kTokens, kCopying>(problem.k + token * keyStride +
                                         keyHead * kHead,
-                                    keyStride, getCount(chunk));
+                                    keyStride, getCount(chunk), copier);
       constexpr int kWords = kChunkBytes / int(sizeof(float));
-      if (thread < kTokens / kWords)
-        copyAsync(memory.sums[chunk % 3] + thread * kWords,
-                  problem.sums + index * kTokens + thread * kWords, true);
+      if (copier < kTokens / kWords)
+        copyAsync(memory.sums[chunk % 3] + copier * kWords,
+                  problem.sums + index * kTokens + copier * kWords, true);
     }
     if (chunk > 0) {
       int64_t token = begin + int64_t(chunk - 1) * kTokens;
       SharedMatrix<kHead> q = {memory.q[chunk % 2]};
       SharedMatrix<kTokens> products = {memory.products[chunk % 2]};
-      q.copyFrom<kTokens, kThreads>(problem.q + token * keyStride +
+      q.copyFrom<kTokens, kCopying>(problem.q + token * keyStride +
                                         keyHead * kHead,
-                                    keyStride, getCount(chunk - 1));
-      products.copyFrom<kTokens, kThreads>(
+                                    keyStride, getCount(chunk - 1), copier);
+      products.copyFrom<kTokens, kCopying>(
           problem.products + (token * problem.valueHeads + head) * kTokens,
-          problem.valueHeads * kTokens, getCount(chunk - 1));
+          problem.valueHeads * kTokens, getCount(chunk - 1), copier);
     }
   };
 
-  issue(0);
+  if (!isAdvancing)
+    issue(0);
   State state;
   int64_t stateOffset = (b * problem.valueHeads + head) * kHead * kHead +
                         firstColumn + warp % kHalf * 16 + lane / 4;
   auto getPlace = [&](int n, int i) {
     return stateOffset + (n * 8 + lane % 4 * 2 + i % 2) * kHead + i / 2 * 8;
   };
-  bool isAdvancing = warp < kHalf;
   if (isAdvancing)
 #pragma unroll
     for (int n = 0; n < kHead / 8; ++n)
@@ -621,7 +677,7 @@ __global__ void __launch_bounds__(kThreads, 1) passStates(Problem problem) {
   for (int chunk = 0; chunk <= chunks; ++chunk) {
     waitForCopies();
     __syncthreads();
-    if (chunk < chunks)
+    if (!isAdvancing && chunk < chunks)
       issue(chunk + 1);
     if (isAdvancing && chunk < chunks)
       advance(state, memory, chunk, warp);

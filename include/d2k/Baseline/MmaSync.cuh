@@ -145,13 +145,15 @@ struct SharedMatrix {
   }
 
   /// Starts copies of \p kRows rows, of which those from \p valid on become
-  /// zeros; row r is at from + r * stride. All threads of the block call it.
+  /// zeros; row r is at from + r * stride. All threads of the block call it, or
+  /// \p kThreads of them with their place among these as \p thread.
   template <int kRows, int kThreads>
-  __device__ void copyFrom(const Bf16 *from, int64_t stride, int valid) const {
+  __device__ void copyFrom(const Bf16 *from, int64_t stride, int valid,
+                           int thread = int(threadIdx.x)) const {
     constexpr int kChunks = kColumns / kChunk, kStep = kThreads / kChunks;
     static_assert(kThreads % kChunks == 0 && kRows % kStep == 0,
                   "all threads copy alike");
-    int row = int(threadIdx.x) / kChunks, chunk = int(threadIdx.x) % kChunks;
+    int row = thread / kChunks, chunk = thread % kChunks;
     from += row * stride + chunk * kChunk;
     for (int step = 0; step < kRows / kStep; ++step) {
       // Of a row that is not there nothing is read, wherever it would be.
