@@ -131,6 +131,16 @@ static bool isConditional(const Instruction &instruction) {
   return instruction.has("DIV") || instruction.has("CONV");
 }
 
+/// Whether a block runs an instruction of the uniform datapath for one lane
+/// after the other, until each active lane had its turn: what ptxas makes of
+/// one that threads issue of which it does not know that they are one. For each
+/// of the threads it runs once.
+static bool takesTurns(llvm::ArrayRef<Instruction> block) {
+  const Instruction &last = block.back();
+  return block.front().getOpcode() == Opcode::ELECT && last.has("U") &&
+         last.has("ANY");
+}
+
 void FunctionLifter::findBlocks() {
   llvm::DenseMap<uint32_t, uint32_t> numbers;
   for (uint32_t index : routine.blocks) {
@@ -162,6 +172,12 @@ void FunctionLifter::findBlocks() {
     blocks[number].last = from.last - 1;
     blocks[number].control = last;
     Exit exit = Exit::Jump;
+    if (next != ~0u && taken.size() == 1 && taken.front() == number &&
+        takesTurns(llvm::ArrayRef(function.instructions)
+                       .slice(from.first, from.last - from.first))) {
+      successors[number] = {next};
+      continue;
+    }
     switch (last->getClass()) {
     case OpcodeClass::IndirectBranch:
       exit = taken.empty() ? Exit::Nowhere : Exit::Switch;
@@ -269,7 +285,14 @@ void FunctionLifter::makeArguments() {
 Value FunctionLifter::read(Register reg) {
   if (reg.isConstant())
     return reg.isPredicate() ? constant(1, module.i1) : constant32(0);
-  return ssa.read(variableOf(reg));
+  Value value = ssa.read(variableOf(reg));
+  // Where the guard lets the instruction run, what was chosen by the same
+  // predicate is known.
+  if (guard)
+    if (auto choice = value.getDefiningOp<kern::SelectOp>();
+        choice && !choice.getGuard() && choice.getCondition() == guard)
+      return guardInverted ? choice.getFalseValue() : choice.getTrueValue();
+  return value;
 }
 
 Operation *FunctionLifter::create(OperationName name, TypeRange types,
@@ -284,9 +307,14 @@ Operation *FunctionLifter::create(OperationName name, TypeRange types,
 Value FunctionLifter::oldValue(const Dest &result) {
   if (result.reg.isConstant())
     return ssa.undefined(result.type);
-  if (result.type.getWidth() == 64)
-    return readWide(result.reg);
-  return read(result.reg);
+  return readBefore(result.reg, result.type.getWidth());
+}
+
+Value FunctionLifter::readBefore(Register reg, unsigned bits) {
+  Value only = std::exchange(guard, Value());
+  Value value = bits == 64 ? readWide(reg) : read(reg);
+  guard = only;
+  return value;
 }
 
 void FunctionLifter::unpackTo(Register low, Value value) {
@@ -312,7 +340,7 @@ void FunctionLifter::assign(Register reg, Value value) {
   if (reg.isConstant())
     return;
   if (guard) {
-    Value old = read(reg);
+    Value old = readBefore(reg);
     kern::SelectOp::Properties properties;
     properties.type =
         type(reg.isPredicate() ? ElementType::Pred : ElementType::B32);
@@ -329,7 +357,7 @@ void FunctionLifter::assignWide(Register low, Value value) {
   if (low.isConstant())
     return;
   if (guard) {
-    Value old = readWide(low);
+    Value old = readBefore(low, 64);
     kern::SelectOp::Properties properties;
     properties.type = type(ElementType::B64);
     value = pure<kern::SelectOp>(properties,

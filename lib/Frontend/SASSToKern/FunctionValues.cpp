@@ -208,6 +208,8 @@ Value FunctionLifter::seeThrough(Value low, Value high, unsigned depth) {
                     upper.getInputs()[1]});
     return {};
   }
+  if (Value product = seeProduct(low, high, depth))
+    return product;
   // Choices by the same condition.
   auto lower = low.getDefiningOp<kern::SelectOp>();
   auto upper = high.getDefiningOp<kern::SelectOp>();
@@ -217,6 +219,43 @@ Value FunctionLifter::seeThrough(Value low, Value high, unsigned depth) {
                   combine(lower.getTrueValue(), upper.getTrueValue(), depth),
                   combine(lower.getFalseValue(), upper.getFalseValue(), depth));
   return {};
+}
+
+/// A product of a wide factor: the wide product of the low halves, to whose
+/// upper half the products with the high halves are added.
+Value FunctionLifter::seeProduct(Value low, Value high, unsigned depth) {
+  auto parts = low.getDefiningOp<kern::UnpackOp>();
+  if (!parts || parts->getNumResults() != 2 || low != parts->getResult(0))
+    return {};
+  Value whole = parts.getInputs().front();
+  auto wide = getArith(whole, ArithKind::MadWide);
+  if (!wide)
+    wide = getArith(whole, ArithKind::MulWide);
+  if (!wide || wide.getType() != ElementType::U32)
+    return {};
+  Value factors[2] = {wide.getInputs()[0], wide.getInputs()[1]};
+  // Of each factor, its high half.
+  Value upper[2];
+  while (high != parts->getResult(1)) {
+    auto sum = getArith(high, ArithKind::MadLo);
+    if (!sum || sum.getInputs().size() != 3)
+      return {};
+    Value a = sum.getInputs()[0], b = sum.getInputs()[1];
+    unsigned of = a == factors[0] || b == factors[0] ? 1 : 0;
+    if (upper[of] || (a != factors[1 - of] && b != factors[1 - of]))
+      return {};
+    upper[of] = a == factors[1 - of] ? b : a;
+    high = sum.getInputs()[2];
+  }
+  SmallVector<Value, 3> inputs;
+  for (unsigned i = 0; i < 2; ++i)
+    inputs.push_back(
+        combine(factors[i], upper[i] ? upper[i] : constant32(0), depth));
+  bool isSum = wide.getInputs().size() == 3;
+  if (isSum)
+    inputs.push_back(wide.getInputs()[2]);
+  return arith(isSum ? ArithKind::MadLo : ArithKind::MulLo, ElementType::U64,
+               inputs);
 }
 
 //===----------------------------------------------------------------------===//

@@ -58,6 +58,42 @@ static Value makeLogic(FunctionLifter &lifter, uint8_t table,
             std::pair(ArithKind::Xor, uint8_t(kTables[i] ^ kTables[j]))})
         if (table == of)
           return lifter.arith(kind, type, {inputs[i], inputs[j]});
+  // Of one value and constants: some of its bits, some of these turned over.
+  if (width.getWidth() == 32) {
+    std::optional<unsigned> open;
+    uint64_t numbers[3] = {0, 0, 0};
+    unsigned unknown = 0;
+    for (unsigned i = 0; i < 3; ++i) {
+      std::optional<uint64_t> number = FunctionLifter::getConstant(inputs[i]);
+      numbers[i] = number.value_or(0);
+      if (number || fixInput(table, i, false) == fixInput(table, i, true))
+        continue;
+      open = i;
+      ++unknown;
+    }
+    if (unknown == 1) {
+      auto evaluate = [&](uint64_t value) {
+        uint64_t result = 0;
+        for (unsigned i = 0; i < 8; ++i) {
+          uint64_t part = (table >> i & 1) ? ones : 0;
+          for (unsigned j = 0; j < 3; ++j) {
+            uint64_t of = j == *open ? value : numbers[j];
+            part &= (i >> (2 - j) & 1) ? of : ~of;
+          }
+          result |= part;
+        }
+        return result & ones;
+      };
+      uint64_t turned = evaluate(0), kept = turned ^ evaluate(ones);
+      Value value = inputs[*open];
+      if (kept != ones)
+        value = lifter.arith(ArithKind::And, type,
+                             {value, lifter.constant32(kept)});
+      return turned == 0 ? value
+                         : lifter.arith(ArithKind::Xor, type,
+                                        {value, lifter.constant32(turned)});
+    }
+  }
   return lifter.arith(
       ArithKind::Lop3, type,
       {inputs[0], inputs[1], inputs[2], lifter.constant32(table)});

@@ -202,7 +202,8 @@ public:
 
   //===--- Operands -------------------------------------------------------===//
 
-  /// Current value of a register; that of a constant register.
+  /// Current value of a register, where the guard lets the instruction run;
+  /// that of a constant register.
   Value read(Register reg);
   /// Two registers as one number.
   Value readWide(Register low);
@@ -349,12 +350,15 @@ private:
                   llvm::ArrayRef<int32_t> segments);
   void unpackTo(Register low, Value value);
   Value oldValue(const Dest &result);
+  /// What a register, or a pair, holds where the guard is off.
+  Value readBefore(Register reg, unsigned bits = 32);
   /// A value of the function's start, made once by \p make.
   Value atStart(uint64_t key, llvm::function_ref<Operation *()> make);
   bool isPointerLike(uint32_t offset) const;
   Value parameterAddress(int64_t offset);
   Value combine(Value low, Value high, unsigned depth);
   Value seeThrough(Value low, Value high, unsigned depth);
+  Value seeProduct(Value low, Value high, unsigned depth);
 
   static uint32_t variableOf(Register reg);
 
