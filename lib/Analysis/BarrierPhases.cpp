@@ -22,9 +22,11 @@ enum class Parities { Toggle, Same, Unknown };
 /// Whether the parity changes from each visit of a barrier to the next. A look
 /// ahead of the wait itself uses the same parity as the wait: what each
 /// operation sees by itself counts, too. \p visits are operations with the
-/// parities, in the order in which they run.
+/// parities, in the order in which they run; \p isAgain says which ask in a
+/// loop.
 static Parities
 judgeParities(llvm::ArrayRef<std::pair<OpId, IterationValue>> visits,
+              llvm::function_ref<bool(OpId)> isAgain,
               const IterationValues &values) {
   auto toggles = [&](llvm::ArrayRef<IterationValue> list) {
     for (size_t i = 0; i + 1 < list.size(); ++i)
@@ -34,9 +36,13 @@ judgeParities(llvm::ArrayRef<std::pair<OpId, IterationValue>> visits,
   };
   std::vector<IterationValue> all;
   std::map<OpId, std::vector<IterationValue>> byOp;
-  for (const auto &[op, parity] : visits) {
-    all.push_back(parity);
+  for (const auto &[i, visit] : llvm::enumerate(visits)) {
+    const auto &[op, parity] = visit;
     byOp[op].push_back(parity);
+    // A loop that asks again after a first try is part of it.
+    if (i == 0 || !isAgain(op) || isAgain(visits[i - 1].first) ||
+        !(visits[i - 1].second == parity))
+      all.push_back(parity);
   }
   if (toggles(all) || llvm::all_of(byOp, [&](const auto &entry) {
         return toggles(entry.second);
@@ -57,7 +63,7 @@ std::optional<IterationValue> BarrierPhases::getBarrier(OpId op, uint32_t loop,
                                                         unsigned iteration) {
   Operation *operation = index.getOp(op);
   auto at = [&](Value base, int64_t offset) {
-    return rings.getAddress(base, offset, loop, iteration);
+    return rings.getAddress(base, offset, op, loop, iteration);
   };
   if (auto wait = dyn_cast<kern::MBarrierWaitOp>(operation))
     return at(wait.getBase(), wait.getOffset());
@@ -78,7 +84,7 @@ BarrierPhases::getCompletions(const CopySite &site, unsigned iteration) {
       CopyOperands copy = *getCopyToShared(index.getOp(op));
       if (copy.barrier)
         result.push_back({op, rings.getAddress(copy.barrier, copy.barrierOffset,
-                                               site.loop, iteration)});
+                                               op, site.loop, iteration)});
     }
     return result;
   }
@@ -223,7 +229,12 @@ bool BarrierPhases::findWaits(uint32_t loop, PhasePairing &result) {
   }
   result.waits.assign(matched.begin(), matched.end());
   for (const auto &[barrier, visits] : parities) {
-    switch (judgeParities(visits, values)) {
+    switch (judgeParities(
+        visits,
+        [&](OpId op) {
+          return rings.getLoops().isSpinning(index.getBlockOf(op));
+        },
+        values)) {
     case Parities::Toggle:
       continue;
     case Parities::Same:

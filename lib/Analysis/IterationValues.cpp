@@ -22,6 +22,8 @@ constexpr unsigned kMaxDepth = 800;
 constexpr int64_t kMaxTrip = 64;
 /// Longer sums are atoms.
 constexpr size_t kMaxAtoms = 16;
+/// Values behind a guarded operand that are looked at under the guard.
+constexpr size_t kMaxGuarded = 24;
 /// Operations that the wrap of a ring index is looked for in.
 constexpr size_t kMaxRingSteps = 64;
 /// An unrolled loop steps a ring index by so much at most.
@@ -520,6 +522,55 @@ static bool isFunction(Operation *op) {
   return isa<kern::ArithOp, kern::MathOp, kern::CompareOp, kern::ConvertOp,
              kern::SelectOp, kern::PackOp, kern::UnpackOp, kern::ShuffleOp,
              kern::AddressQueryOp, kern::ElectOp, kern::VoteOp>(op);
+}
+
+IterationValue IterationValues::getWhereRuns(ValueId value, OpId user,
+                                             uint32_t loop,
+                                             unsigned iteration) {
+  ValueId guard = index.getGuard(user);
+  if (guard == kNone)
+    return get(value, loop, iteration);
+  llvm::SmallDenseMap<ValueId, IterationValue, 8> known;
+  return getWhere(value, {guard, !index.isGuardNegated(user)},
+                  {loop, iteration}, known);
+}
+
+IterationValue IterationValues::getWhere(
+    ValueId value, std::pair<ValueId, bool> holds, Place place,
+    llvm::SmallDenseMap<ValueId, IterationValue, 8> &known) {
+  OpId def = index.getDef(value);
+  if (auto it = known.find(value); it != known.end())
+    return it->second;
+  if (def == kNone || known.size() >= kMaxGuarded ||
+      !isFunction(index.getOp(def)))
+    return get(value, place.loop, place.iteration);
+  // Whatever happens below, the value is not asked for again.
+  known[value] = {};
+  unsigned result = value - index.getFirstResult(def);
+  llvm::ArrayRef<ValueId> operands = index.getOperands(def);
+  ValueId guard = index.getGuard(def);
+  auto is = [&](IterationValue found) { return known[value] = found; };
+  if (guard == kNone && isa<kern::SelectOp>(index.getOp(def)) &&
+      operands[0] == holds.first)
+    return is(getWhere(operands[holds.second ? 1 : 2], holds, place, known));
+  auto inst = dyn_cast<kern::InstOpInterface>(index.getOp(def));
+  bool isGuarded = guard == holds.first && inst;
+  if (isGuarded && holds.second == index.isGuardNegated(def))
+    return is(getWhere(index.getId(inst.getOldValues()[result]), holds, place,
+                       known));
+  if (guard != kNone && !isGuarded)
+    return is(get(value, place.loop, place.iteration));
+  // The guard and the old values come last.
+  if (isGuarded)
+    operands = operands.drop_back(1 + inst.getOldValues().size());
+  llvm::SmallVector<IterationValue, 6> in;
+  bool differs = isGuarded;
+  for (ValueId operand : operands) {
+    in.push_back(getWhere(operand, holds, place, known));
+    differs |= !(in.back() == get(operand, place.loop, place.iteration));
+  }
+  return is(differs ? computeArith(def, result, place, in)
+                    : get(value, place.loop, place.iteration));
 }
 
 IterationValue IterationValues::computeOp(OpId op, unsigned result,

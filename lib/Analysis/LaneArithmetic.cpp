@@ -687,18 +687,29 @@ LaneForm LaneForms::bitwise(llvm::ArrayRef<const LaneForm *> in, uint8_t table,
       return add(bitwise(low, table, width, op), above);
     }
   }
-  if (simple) {
+  int64_t lowMask = (int64_t(1) << k) - 1;
+  // Where the others leave each bit above k to the symbolic operand, as in
+  // a | (b & 31).
+  bool stays = !simple && count == 3;
+  for (unsigned t = 0; t < numThreads && stays; ++t) {
+    int64_t y[3] = {in[0]->rest[t], in[1]->rest[t], in[2]->rest[t]};
+    y[position] = 0;
+    int64_t zeros = apply(y);
+    y[position] = -1;
+    int64_t above = width < 64 ? lowMask | -(int64_t(1) << width) : lowMask;
+    stays = ((apply(y) & ~zeros) | above) == -1;
+  }
+  if (simple || stays) {
     int64_t ones[3] = {x[0], x[1], x[2]}, zeros[3] = {x[0], x[1], x[2]};
     ones[position] = -1;
     zeros[position] = 0;
     int64_t whenOne = apply(ones), whenZero = apply(zeros);
-    int64_t lowMask = (int64_t(1) << k) - 1;
     ThreadNumbers low = number([&](int64_t v) { return v & lowMask; });
     low = map(numThreads, low, 0,
               [&](int64_t p, int64_t) { return p & lowMask; });
     LaneForm result;
     result.inside = inside;
-    if (whenOne == -1 && whenZero == 0) {
+    if (stays || (whenOne == -1 && whenZero == 0)) {
       // The high part stays.
       result.terms = s.terms;
       result.rest = map(numThreads, s.rest, low, [&](int64_t p, int64_t q) {
@@ -732,6 +743,11 @@ LaneForm LaneForms::bitwise(llvm::ArrayRef<const LaneForm *> in, uint8_t table,
       return add(function(kCodeAligned, both, op, {}, alignment),
                  ofNumber(units));
     }
+    // x & -4 is x / 4 * 4, from which x % 4 is told.
+    if (mask < 0 && top && getBase(s) == kNone && alignment > 1 &&
+        range.isNonNegative())
+      return multiply(divide(s, int64_t(alignment), false, op),
+                      int64_t(alignment));
     // (x >> n) & mask is (x & mask << n) >> n.
     if (mask > 0 && mask < kMaxNumber && s.terms.size() == 1 &&
         s.rest.isSame() && s.terms[0].second == ThreadNumbers(1)) {

@@ -17,6 +17,8 @@ using kern::ArithKind;
 namespace {
 /// Deeper expressions are not followed: no address is so long.
 constexpr unsigned kMaxDepth = 400;
+/// Values that a counter consists of at most.
+constexpr size_t kMaxCounter = 32;
 /// Numbers of threads worked out before everything else is given up: for each
 /// operation of the kernel, and for small ones, so that no input takes longer
 /// than a second a megabyte.
@@ -205,6 +207,49 @@ std::vector<bool> LaneForms::getActive(OpId op) {
   return active;
 }
 
+/// Whether loops only count \p value upwards, from constants that are not
+/// negative, by constants: a number of steps that goes on from tile to tile.
+static bool isCounter(const KernelIndex &index, const ConstantValues &constants,
+                      ValueId value) {
+  llvm::SmallVector<ValueId, 8> pending{value}, seen;
+  bool counts = false;
+  while (!pending.empty()) {
+    ValueId at = pending.pop_back_val();
+    if (llvm::is_contained(seen, at))
+      continue;
+    if (seen.size() == kMaxCounter)
+      return false;
+    seen.push_back(at);
+    if (std::optional<int64_t> number = constants.getSigned(at)) {
+      if (*number < 0)
+        return false;
+      continue;
+    }
+    OpId def = index.getDef(at);
+    if (def == kNone) {
+      llvm::ArrayRef<KernelIndex::Incoming> ways = index.getIncoming(at);
+      if (ways.empty())
+        return false;
+      for (const KernelIndex::Incoming &in : ways)
+        if (constants.isExecutableEdge(in.edge)) {
+          if (in.value == kNone)
+            return false;
+          pending.push_back(in.value);
+        }
+      continue;
+    }
+    auto sum = dyn_cast<kern::ArithOp>(index.getOp(def));
+    if (!sum || sum.getKind() != ArithKind::Add || index.getGuard(def) != kNone)
+      return false;
+    for (ValueId term : index.getOperands(def)) {
+      std::optional<int64_t> number = constants.getSigned(term);
+      counts |= number && *number > 0;
+      pending.push_back(term);
+    }
+  }
+  return counts;
+}
+
 LaneForm LaneForms::atom(ValueId value) {
   if (uniformity.get(value) == Agreement::Thread)
     return unknown(index.getDef(value));
@@ -213,6 +258,8 @@ LaneForm LaneForms::atom(ValueId value) {
   if (isNew) {
     LaneSymbol symbol;
     symbol.range = constants.getRange(value);
+    if (symbol.range.full && isCounter(index, constants, value))
+      symbol.range = Range::of(0, INT32_MAX);
     symbol.value = value;
     it->second = makeSymbol(std::move(symbol));
   }

@@ -89,9 +89,10 @@ RingSlots::findSites(uint32_t loop, llvm::ArrayRef<uint32_t> main) const {
   return sites;
 }
 
-IterationValue RingSlots::getAddress(Value address, int64_t offset,
+IterationValue RingSlots::getAddress(Value address, int64_t offset, OpId user,
                                      uint32_t loop, unsigned iteration) {
-  IterationValue value = values.get(index.getId(address), loop, iteration);
+  IterationValue value =
+      values.getWhereRuns(index.getId(address), user, loop, iteration);
   value.constant += offset;
   return value;
 }
@@ -99,16 +100,10 @@ IterationValue RingSlots::getAddress(Value address, int64_t offset,
 IterationValue RingSlots::getTarget(OpId op, uint32_t loop,
                                     unsigned iteration) {
   CopyOperands copy = *getCopyToShared(index.getOp(op));
-  return getAddress(copy.target, copy.targetOffset, loop, iteration);
+  return getAddress(copy.target, copy.targetOffset, op, loop, iteration);
 }
 
-Ring RingSlots::getRing(const CopySite &site) {
-  Ring ring;
-  // Copies and commits in their order, with the batch that a copy opens.
-  struct Step {
-    OpId op;
-    bool commit;
-  };
+std::vector<RingSlots::Step> RingSlots::getSteps(const CopySite &site) const {
   std::vector<Step> steps;
   for (OpId op : getOrder(site.loop)) {
     Operation *operation = index.getOp(op);
@@ -123,6 +118,39 @@ Ring RingSlots::getRing(const CopySite &site) {
          isa<kern::AsyncArriveOp>(operation)))
       steps.push_back({op, true});
   }
+  return steps;
+}
+
+std::vector<CopySite> RingSlots::getFixedBatches(const CopySite &site) {
+  std::vector<CopySite> batches;
+  std::vector<IterationValue> starts;
+  bool open = false;
+  for (const Step &step : getSteps(site)) {
+    if (step.commit) {
+      open = false;
+      continue;
+    }
+    if (open) {
+      batches.back().clones.push_back(step.op);
+      continue;
+    }
+    open = true;
+    IterationValue start = getTarget(step.op, site.loop, 0);
+    for (unsigned i = 0; i < getIterations(site.loop); ++i)
+      if (IterationValue here = getTarget(step.op, site.loop, i);
+          values.isUnknown(here) || !(here == start))
+        return {};
+    if (llvm::is_contained(starts, start))
+      return {};
+    starts.push_back(start);
+    batches.push_back({site.loop, site.bulk, {step.op}});
+  }
+  return batches;
+}
+
+Ring RingSlots::getRing(const CopySite &site) {
+  Ring ring;
+  std::vector<Step> steps = getSteps(site);
 
   unsigned iterations = getIterations(site.loop);
   std::vector<IterationValue> sequence;
@@ -140,8 +168,8 @@ Ring RingSlots::getRing(const CopySite &site) {
       }
       CopyOperands copy = *getCopyToShared(index.getOp(step.op));
       if (copy.barrier) {
-        IterationValue here =
-            getAddress(copy.barrier, copy.barrierOffset, site.loop, iteration);
+        IterationValue here = getAddress(copy.barrier, copy.barrierOffset,
+                                         step.op, site.loop, iteration);
         open &= barrier == here;
         barrier = here;
       }

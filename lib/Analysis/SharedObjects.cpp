@@ -102,10 +102,11 @@ std::optional<SharedObjects::Entry> SharedObjects::makeEntry(
     std::vector<std::pair<SymbolId, int64_t>> &arena) const {
   const AccessInfo &info = memory.getAccesses()[access];
   SymbolId base = forms.getBase(form);
-  // A number in tensor memory counts from the only allocation.
-  if (base == kNone && info.space == Space::TensorMemory &&
-      info.roots.size() == 1 &&
-      memory.getRoots(index.getId(info.access.address)).empty())
+  // A number in tensor memory counts from the only allocation, and one in the
+  // shared memory of machine code from the start of its window.
+  if (base == kNone && info.roots.size() == 1 &&
+      !llvm::is_contained(memory.getRoots(index.getId(info.access.address)),
+                          info.roots[0]))
     base = forms.getBaseOf(info.roots[0]);
   if (!form.known || base == kNone)
     return std::nullopt;

@@ -30,6 +30,47 @@ static Range clamp(__int128 low, __int128 high, unsigned width) {
   return Range::of(int64_t(low), int64_t(high));
 }
 
+static bool isZero(Range range) {
+  return !range.full && range.low == 0 && range.high == 0;
+}
+
+/// The power of two that \p id gives the remainder by, as compilers write it:
+/// x - (x & -4) for a signed x that is not negative, with the correction for a
+/// negative one, which adds 0; 0 when it is none.
+static int64_t getRemainderOf(const KernelIndex &index,
+                              const ConstantValues &constants,
+                              llvm::ArrayRef<Range> ranges, OpId id) {
+  llvm::ArrayRef<ValueId> in = index.getOperands(id);
+  if (in.size() < 2 || !ranges[in[0]].isNonNegative())
+    return 0;
+  auto getArith = [&](ValueId value) -> kern::ArithOp {
+    OpId def = index.getDef(value);
+    return def == kNone || index.getGuard(def) != kNone
+               ? kern::ArithOp()
+               : dyn_cast<kern::ArithOp>(index.getOp(def));
+  };
+  auto mask = getArith(in[1]);
+  if (!mask || mask.getKind() != ArithKind::And)
+    return 0;
+  llvm::ArrayRef<ValueId> of = index.getOperands(index.getDef(in[1]));
+  if (of.size() != 2)
+    return 0;
+  std::optional<int64_t> kept = constants.getSigned(of[1]);
+  if (!kept || *kept >= 0 || !llvm::isPowerOf2_64(uint64_t(-*kept)))
+    return 0;
+  auto isZero = [&](ValueId value) { return ::isZero(ranges[value]); };
+  if (of[0] != in[0]) {
+    auto sum = getArith(of[0]);
+    if (!sum || sum.getKind() != ArithKind::Add)
+      return 0;
+    llvm::ArrayRef<ValueId> terms = index.getOperands(index.getDef(of[0]));
+    if (terms.size() != 2 || !((terms[0] == in[0] && isZero(terms[1])) ||
+                               (terms[1] == in[0] && isZero(terms[0]))))
+      return 0;
+  }
+  return -*kept;
+}
+
 Range ConstantValues::rangeOf(OpId id, unsigned resultNo) const {
   Operation *op = index.getOp(id);
   unsigned width =
@@ -122,6 +163,9 @@ Range ConstantValues::rangeOf(OpId id, unsigned resultNo) const {
                ? clamp(I(r(0).low) + r(1).low, I(r(0).high) + r(1).high, width)
                : Range();
   case ArithKind::Sub:
+    if (int64_t divisor = getRemainderOf(index, *this, ranges, id);
+        divisor != 0)
+      return Range::of(0, std::min(r(0).high, divisor - 1));
     return both()
                ? clamp(I(r(0).low) - r(1).high, I(r(0).high) - r(1).low, width)
                : Range();
@@ -163,6 +207,9 @@ Range ConstantValues::rangeOf(OpId id, unsigned resultNo) const {
       return {};
     return Range::of(r(0).low >> std::min<int64_t>(r(1).high, 63),
                      r(0).high >> std::min<int64_t>(r(1).low, 63));
+  case ArithKind::ShfLeft:
+    // The sign of a number that is not negative.
+    return both() && ::isZero(r(0)) && ::isZero(r(1)) ? r(0) : Range();
   case ArithKind::Rem:
     if (in.size() < 2 || r(1).full || r(1).low <= 0)
       return {};

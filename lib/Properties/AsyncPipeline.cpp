@@ -82,6 +82,7 @@ private:
   Judgement judgeRing(const CopySite &site, const Ring &ring);
   Judgement judgeSingle(const CopySite &site);
   bool mayOverlap(uint32_t access, uint32_t other);
+  bool isReadInLoop(OpId copy);
   void addRegisters();
   void conclude();
 
@@ -207,8 +208,17 @@ void LoopPipeline::addGroups(const CopySite &site) {
   if (judgement.isProved() && ring.slots == 1)
     judgement = judgeSingle(site);
   if (!judgement.isProved()) {
-    detector.add(judgement, first);
-    return;
+    // Buffers that are filled from one tensor by turns are no ring.
+    std::vector<CopySite> batches = async.rings.getFixedBatches(site);
+    if (batches.size() < 2 || !llvm::all_of(batches, [&](const auto &batch) {
+          return isReadInLoop(batch.clones.front()) &&
+                 judgeCopy(detector, batch.clones.front()).isProved() &&
+                 judgeSingle(batch).isProved();
+        })) {
+      detector.add(judgement, first);
+      return;
+    }
+    ring.slots = 1;
   }
   for (size_t i = 0; i < points.size(); ++i)
     groups[i] |= must[i];
@@ -340,8 +350,8 @@ Judgement LoopPipeline::judgeRing(const CopySite &site, const Ring &ring) {
     std::optional<uint32_t> sum;
     for (unsigned iteration = 0; iteration < iterations; ++iteration) {
       IterationValue address = async.rings.getAddress(
-          info.access.address, descriptor ? 0 : info.access.offset, loop,
-          iteration);
+          info.access.address, descriptor ? 0 : info.access.offset, info.op,
+          loop, iteration);
       // An address that has other terms each time cannot be compared.
       if (values.isUnknown(address) || (sum && *sum != address.sum)) {
         unknown = true;
@@ -390,6 +400,19 @@ bool LoopPipeline::mayOverlap(uint32_t access, uint32_t other) {
   return llvm::any_of(memory.getObjectsOf(access), [&](ObjectId object) {
     return llvm::is_contained(memory.getObjectsOf(other), object);
   });
+}
+
+/// Whether the loop reads the object that a copy writes.
+bool LoopPipeline::isReadInLoop(OpId copy) {
+  const MemoryRoots &memory = detector.getMemory();
+  const SharedObjects &shared = kernel.getSharedObjects();
+  SharedObjectId object =
+      shared.getPlace(memory.getFirstAccess(copy) + 1).object;
+  return object != kNone &&
+         llvm::any_of(shared.getAccessesTo(object), [&](uint32_t i) {
+           const AccessInfo &info = memory.getAccesses()[i];
+           return info.access.read && getOwner(info.op) == loop;
+         });
 }
 
 /// A single buffer cannot be read while a copy into it is in flight: where that

@@ -10,6 +10,7 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <map>
 #include <set>
 
 using namespace d2k;
@@ -123,6 +124,95 @@ static Judgement judge(Detector &detector, const StagedTile &tile) {
       .then([&] { return detector.judgeOneWay(); });
 }
 
+/// Which tensors a tile holds, and how it is read: equal for parts of a tile
+/// that are told apart because of the padding between them, or because a loop
+/// that fills them in turn was unrolled. The number of the object where that is
+/// not known.
+static std::vector<std::string> describeUse(Detector &detector,
+                                            const StagedTile &tile) {
+  const MemoryRoots &memory = detector.getMemory();
+  const KernelIndex &index = detector.getIndex();
+  llvm::ArrayRef<AccessInfo> accesses = memory.getAccesses();
+  std::set<std::string> use;
+  auto addSource = [&](uint32_t access) {
+    for (RootId root : accesses[access].roots)
+      use.insert(memory.describe(root));
+    return !accesses[access].roots.empty();
+  };
+  bool known = true;
+  for (uint32_t w : tile.writers) {
+    if (auto store =
+            llvm::dyn_cast<kern::StoreOp>(index.getOp(accesses[w].op))) {
+      for (mlir::Value value : store.getValues()) {
+        llvm::SmallVector<ValueId, 4> loads;
+        traceToLoads(detector, index.getId(value), loads);
+        for (ValueId load : loads)
+          known &= addSource(memory.getFirstAccess(index.getDef(load)));
+      }
+      continue;
+    }
+    known &= addSource(memory.getFirstAccess(accesses[w].op));
+  }
+  for (uint32_t r : tile.readers) {
+    mlir::Operation *op = index.getOp(accesses[r].op);
+    if (auto load = llvm::dyn_cast<kern::MatrixLoadOp>(op))
+      use.insert(load.getTransposed() ? "transposed" : "plain");
+    else if (auto product = llvm::dyn_cast<kern::MatrixProductOpInterface>(op))
+      use.insert(
+          llvm::is_contained(product.getAValues(), accesses[r].access.address)
+              ? "A"
+              : "B");
+    else
+      use.insert("load");
+  }
+  // Two rings that are filled from one tensor, as of keys and of values, have
+  // barriers of their own.
+  const SharedObjects &objects = detector.getKernel().getSharedObjects();
+  if (objects.getObject(tile.object).stride != 0 && tile.byBulkCopy) {
+    uint32_t copy = memory.getFirstAccess(accesses[tile.writers.front()].op);
+    for (uint32_t i = copy;
+         i < accesses.size() && accesses[i].op == accesses[copy].op; ++i)
+      if (accesses[i].access.barrier)
+        use.insert("barrier " + std::to_string(objects.getPlace(i).object));
+  }
+  if (!known)
+    return {std::to_string(tile.object)};
+  return {use.begin(), use.end()};
+}
+
+/// Tiles that hold one tensor for one use, by the step that reads them.
+using TilesOfSteps = std::map<OpId, std::set<const StagedTile *>>;
+
+/// Bytes of one slot: what one step reads, and what other threads read in steps
+/// of their own.
+static int64_t countSlot(Detector &detector, const TilesOfSteps &steps) {
+  std::map<std::vector<bool>, int64_t> byThreads;
+  int64_t most = 0;
+  for (const auto &[step, parts] : steps) {
+    int64_t sum = 0;
+    for (const StagedTile *part : parts)
+      sum += part->bytes;
+    most = std::max(most, sum);
+    std::vector<bool> threads =
+        step == kNone ? std::vector<bool>()
+                      : detector.getKernel().getLaneForms().getActive(step);
+    int64_t &bytes = byThreads[threads];
+    bytes = std::max(bytes, sum);
+  }
+  std::vector<bool> seen;
+  int64_t all = 0;
+  for (const auto &[threads, bytes] : byThreads) {
+    seen.resize(std::max(seen.size(), threads.size()), false);
+    for (size_t t = 0; t < threads.size(); ++t) {
+      if (threads[t] && seen[t])
+        return most;
+      seen[t] = seen[t] || threads[t];
+    }
+    all += bytes;
+  }
+  return all;
+}
+
 static void detect(Detector &detector) {
   llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
   llvm::ArrayRef<StagedTile> tiles = detector.getStagedTiles();
@@ -170,12 +260,10 @@ static void detect(Detector &detector) {
   // Where the main region reads tiles, those are what counts.
   llvm::ArrayRef<const StagedTile *> counted =
       main.empty() ? llvm::ArrayRef(proved) : llvm::ArrayRef(main);
-  int64_t bytes = 0;
   double reads = 0, writes = 0;
   bool sized = true, measured = true;
   llvm::SmallVector<OpId, 8> where;
   for (const StagedTile *tile : counted) {
-    bytes += tile->bytes;
     sized &= tile->bytes != 0;
     measured &= tile->reuse.has_value() && tile->bytes != 0;
     if (measured) {
@@ -185,22 +273,32 @@ static void detect(Detector &detector) {
     for (uint32_t w : tile->writers)
       where.push_back(accesses[w].op);
   }
-  // Parts of one array that no access joins are one buffer still.
+  // Parts of one array that no access joins are one buffer still, and so are
+  // those of dynamic shared memory that hold one tensor for one use. Of these,
+  // what is read in one step is a slot.
   const SharedObjects &objects = detector.getKernel().getSharedObjects();
-  std::set<std::pair<RootId, SharedObjectId>> buffers;
+  std::vector<OpId> stepOf = getReadSteps(detector.getIndex());
+  std::map<std::pair<RootId, std::vector<std::string>>, TilesOfSteps> buffers;
   for (const StagedTile *tile : counted) {
     RootId root = objects.getObject(tile->object).root;
     auto array = llvm::dyn_cast_or_null<kern::ObjectOp>(
         detector.getMemory().getRoot(root).symbol);
-    buffers.insert({root, array && array.getSize() ? kNone : tile->object});
+    bool isArray = array && array.getSize();
+    auto &steps = buffers[{root, isArray ? std::vector<std::string>()
+                                         : describeUse(detector, *tile)}];
+    for (uint32_t r : tile->readers)
+      steps[isArray ? kNone : stepOf[accesses[r].op]].insert(tile);
   }
+  int64_t bytes = 0;
+  for (const auto &[use, steps] : buffers)
+    bytes += countSlot(detector, steps);
   bool known = detector.getKernel().getLaneForms().getShape().known;
   AttributeMap attributes;
   attributes["buffers"] = int64_t(buffers.size());
   sized &= known;
   if (sized)
     attributes["bytes"] = bytes;
-  if (measured && writes > 0)
+  if (measured && known && writes > 0)
     attributes["reuse"] = reads / writes;
   // The fact is in the main region when a part of it is.
   for (OpId &op : where)

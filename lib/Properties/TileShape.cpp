@@ -315,21 +315,9 @@ static void detect(Detector &detector) {
   for (const StagedTile &tile : detector.getStagedTiles())
     if (4 * objects.getObject(tile.object).bytes <= 5 * tile.bytes)
       bytesOf[tile.object] = tile.bytes;
-  // Parts that one block of code reads are of one step along K; those that
-  // others read, or that the block reads behind a further wait, are another
-  // slot.
-  std::vector<OpId> stepOf(index.getNumOps());
-  for (BlockId block = 0; block < index.getNumBlocks(); ++block) {
-    auto [begin, end] = index.getOps(block);
-    OpId step = begin;
-    for (OpId op = begin; op < end; ++op) {
-      auto barrier = llvm::dyn_cast<kern::BarrierOpInterface>(index.getOp(op));
-      if (barrier && barrier.waits() &&
-          barrier.getExtent() != kern::BarrierExtent::Warp)
-        step = op;
-      stepOf[op] = step;
-    }
-  }
+  // Parts that are read in one step along K make up one slot; those that are
+  // read in another one are another slot.
+  std::vector<OpId> stepOf = getReadSteps(detector.getIndex());
   llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
   auto sum = [&](const std::set<SharedObjectId> &in) {
     std::map<OpId, std::set<SharedObjectId>> parts;

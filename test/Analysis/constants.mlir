@@ -33,3 +33,37 @@ kern.func entry visible @f(%x: i64 {kern.name = "x", kern.size = 8 : i64})
   // expected-remark @+1 {{}}
   kern.exit
 }
+
+// -----
+
+// The remainder of a signed number that is not negative, as compilers write it:
+// the correction for a negative one adds 0. Without its lower end it is none.
+
+kern.func entry visible @remainder(%pn: i64 {kern.name = "n", kern.size = 4 : i64}) attributes {kern.maxntid = array<i64: 128, 1, 1>} {
+  // expected-remark @+1 {{constant 31}}
+  %c31 = kern.constant 31 : i32
+  // expected-remark @+1 {{constant 30}}
+  %c30 = kern.constant 30 : i32
+  // expected-remark @+1 {{constant 4294967292}}
+  %down = kern.constant -4 : i32
+  // expected-remark @+1 {{range [0, 127]}}
+  %tid = kern.special "mov.u32" "tid.x" : i32
+  // expected-remark @+1 {{range [0, 0]}}
+  %sign = kern.arith "shr.s32" shr s32 (%tid, %c31) : (i32, i32) -> i32
+  // expected-remark @+1 {{range [0, 0]}}
+  %more = kern.arith "shr.u32" shr u32 (%sign, %c30) : (i32, i32) -> i32
+  // expected-remark @+1 {{range [0, 127]}}
+  %up = kern.arith "add.s32" add s32 (%tid, %more) : (i32, i32) -> i32
+  // expected-remark @+1 {{range [0, 127]}}
+  %whole = kern.arith "and.b32" and b32 (%up, %down) : (i32, i32) -> i32
+  // expected-remark @+1 {{range [0, 3]}}
+  %rest = kern.arith "sub.s32" sub s32 (%tid, %whole) : (i32, i32) -> i32
+  // expected-remark @+1 {{}}
+  %n = kern.load "ld.param.u32" param u32 [%pn : i64] -> i32
+  // expected-remark @+1 {{}}
+  %all = kern.arith "and.b32" and b32 (%n, %down) : (i32, i32) -> i32
+  // expected-remark @+1 {{}}
+  %any = kern.arith "sub.s32" sub s32 (%n, %all) : (i32, i32) -> i32
+  // expected-remark @+1 {{}}
+  kern.exit
+}

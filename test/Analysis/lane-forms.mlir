@@ -278,3 +278,83 @@ kern.func entry visible @number(%x: i64 {kern.name = "x", kern.size = 8 : i64}, 
   kern.store "st.shared.u32" shared u32 [%b : i32], %v : i32
   kern.exit
 }
+
+// -----
+
+// Where the other operands of a lop3 leave each bit of the symbol alone, it
+// stays: 32 * block | (31 & tid), table 0xf8. Not so where one of them sets a
+// bit that it may have, too.
+
+kern.func entry visible @joined(%x: i64 {kern.name = "x", kern.size = 8 : i64}) attributes {kern.maxntid = array<i64: 64, 1, 1>} {
+  %c2 = kern.constant 2 : i32
+  %c5 = kern.constant 5 : i32
+  %c31 = kern.constant 31 : i32
+  %c63 = kern.constant 63 : i32
+  %t = kern.constant 248 : i32
+  %p = kern.load "ld.param.u64" param u64 [%x : i64] -> i64
+  %tid = kern.special "mov.u32" "tid.x" : i32
+  %block = kern.special "mov.u32" "ctaid.x" : i32
+  %b = kern.arith "shl.b32" shl b32 (%block, %c5) : (i32, i32) -> i32
+  %i = kern.arith "lop3.b32" lop3 b32 (%b, %c31, %tid, %t) : (i32, i32, i32, i32) -> i32
+  %o = kern.arith "mul.wide.u32" mul_wide u32 (%i, %c2) : (i32, i32) -> i64
+  %a = kern.arith "add.u64" add u64 (%p, %o) : (i64, i64) -> i64
+  // expected-remark-re @+1 {{{{64\*index[0-9]+.* \{0, 2, 4, 6, 8, 10, 12, 14}}}}
+  %v = kern.load "ld.global.u16" global u16 [%a : i64] -> i32
+  %j = kern.arith "lop3.b32" lop3 b32 (%b, %c63, %tid, %t) : (i32, i32, i32, i32) -> i32
+  %q = kern.arith "mul.wide.u32" mul_wide u32 (%j, %c2) : (i32, i32) -> i64
+  %d = kern.arith "add.u64" add u64 (%p, %q) : (i64, i64) -> i64
+  // expected-remark @+1 {{at unknown}}
+  %w = kern.load "ld.global.u16" global u16 [%d : i64] -> i32
+  kern.exit
+}
+
+// -----
+
+// A number of steps that goes on from tile to tile is never negative: its
+// remainder by 4, as compilers write that of a signed one, is a ring index. One
+// that begins at what a parameter says may be negative.
+
+kern.object internal shared @ring size 4096 align 128
+
+kern.func entry visible @counter(%pn: i64 {kern.name = "n", kern.size = 4 : i64}, %pm: i64 {kern.name = "m", kern.size = 4 : i64}) attributes {kern.maxntid = array<i64: 32, 1, 1>} {
+  %n = kern.load "ld.param.u32" param u32 [%pn : i64] -> i32
+  %m = kern.load "ld.param.u32" param u32 [%pm : i64] -> i32
+  %c0 = kern.constant 0 : i32
+  %c1 = kern.constant 1 : i32
+  %c10 = kern.constant 10 : i32
+  %c30 = kern.constant 30 : i32
+  %c31 = kern.constant 31 : i32
+  %down = kern.constant -4 : i32
+  %ring = kern.address_of @ring : i32
+  kern.br ^tiles(%c0, %c0, %m : i32, i32, i32)
+^tiles(%tile: i32, %from: i32, %odd: i32):
+  kern.br ^steps(%c0, %from, %odd : i32, i32, i32)
+^steps(%i: i32, %count: i32, %other: i32):
+  %sign = kern.arith "shr.s32" shr s32 (%count, %c31) : (i32, i32) -> i32
+  %more = kern.arith "shr.u32" shr u32 (%sign, %c30) : (i32, i32) -> i32
+  %up = kern.arith "add.s32" add s32 (%count, %more) : (i32, i32) -> i32
+  %whole = kern.arith "and.b32" and b32 (%up, %down) : (i32, i32) -> i32
+  %slot = kern.arith "sub.s32" sub s32 (%count, %whole) : (i32, i32) -> i32
+  %a = kern.arith "mad.lo.u32" mad_lo u32 (%slot, %c10, %ring) : (i32, i32, i32) -> i32
+  // expected-remark-re @+1 {{{{10\*ring[0-9]+.* in 0 1 2 3}}}}
+  kern.store "st.shared.u32" shared u32 [%a : i32], %i : i32
+  %sign2 = kern.arith "shr.s32" shr s32 (%other, %c31) : (i32, i32) -> i32
+  %more2 = kern.arith "shr.u32" shr u32 (%sign2, %c30) : (i32, i32) -> i32
+  %up2 = kern.arith "add.s32" add s32 (%other, %more2) : (i32, i32) -> i32
+  %whole2 = kern.arith "and.b32" and b32 (%up2, %down) : (i32, i32) -> i32
+  %slot2 = kern.arith "sub.s32" sub s32 (%other, %whole2) : (i32, i32) -> i32
+  %b = kern.arith "mad.lo.u32" mad_lo u32 (%slot2, %c10, %ring) : (i32, i32, i32) -> i32
+  // expected-remark-re @+1 {{{{at .*other}}}}
+  kern.store "st.shared.u32" shared u32 [%b : i32], %i : i32
+  %next = kern.arith "add.s32" add s32 (%i, %c1) : (i32, i32) -> i32
+  %counted = kern.arith "add.s32" add s32 (%count, %c1) : (i32, i32) -> i32
+  %counted2 = kern.arith "add.s32" add s32 (%other, %c1) : (i32, i32) -> i32
+  %again = kern.compare "setp.lt.s32" lt s32 (%next, %n) : (i32, i32) -> i1
+  kern.cond_br %again, ^steps(%next, %counted, %counted2 : i32, i32, i32), ^done
+^done:
+  %following = kern.arith "add.s32" add s32 (%tile, %c1) : (i32, i32) -> i32
+  %tiles = kern.compare "setp.lt.s32" lt s32 (%following, %m) : (i32, i32) -> i1
+  kern.cond_br %tiles, ^tiles(%following, %counted, %counted2 : i32, i32, i32), ^end
+^end:
+  kern.exit
+}

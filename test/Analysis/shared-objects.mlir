@@ -85,3 +85,27 @@ kern.func entry visible @ring(%pn: i64 {kern.name = "n", kern.size = 4 : i64}, %
 ^done:
   kern.exit
 }
+
+// -----
+
+// In machine code of targets without clusters a number is an address: a place
+// in the block's window.
+
+kern.object external shared @window align 1024
+
+// expected-remark @+2 {{object 0 'window' bytes [0, 256)}}
+// expected-remark @+1 {{object 1 'window' bytes [1024, 1028)}}
+kern.func entry visible @numbers() attributes {kern.maxntid = array<i64: 64, 1, 1>, kern.shared_window = @window} {
+  %tid = kern.special "S2R" "tid.x" : i32
+  %c2 = kern.constant 2 : i32
+  %c1024 = kern.constant 1024 : i32
+  %o = kern.arith "IMAD.SHL.U32" shl b32 (%tid, %c2) : (i32, i32) -> i32
+  // expected-remark @+1 {{in object 0 [0, 256)}}
+  kern.store "STS" shared b32 [%o : i32], %tid : i32
+  // expected-remark @+1 {{in object 1 [0, 4)}}
+  %v = kern.load "LDS" shared b32 [%c1024 : i32] -> i32
+  // A number that is loaded may be any place.
+  // expected-remark @+1 {{not placed}}
+  %w = kern.load "LDS" shared b32 [%v : i32] -> i32
+  kern.exit
+}

@@ -39,6 +39,7 @@
 
 #include "d2k/Analysis/LoopNest.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -70,6 +71,10 @@ public:
   /// outside of loops when \p loop is kNone. Cheapest when asked in ascending
   /// order.
   IterationValue get(ValueId value, uint32_t loop, unsigned iteration);
+  /// \p value as \p user finds it where its guard lets it run: what was made
+  /// or chosen by the same predicate is known then.
+  IterationValue getWhereRuns(ValueId value, OpId user, uint32_t loop,
+                              unsigned iteration);
   /// Whether control may come to \p block in that iteration, as far as
   /// conditions are known then.
   bool mayRun(BlockId block, uint32_t loop, unsigned iteration);
@@ -111,6 +116,11 @@ private:
   IterationValue computeHeader(ValueId value, Place place);
   IterationValue computeInnerHeader(ValueId value, uint32_t inner, Place place);
   IterationValue computeOp(OpId op, unsigned result, Place place);
+  /// \p value where the predicate \p holds.first is \p holds.second; what was
+  /// asked for before is in \p known.
+  IterationValue
+  getWhere(ValueId value, std::pair<ValueId, bool> holds, Place place,
+           llvm::SmallDenseMap<ValueId, IterationValue, 8> &known);
   IterationValue computeArith(OpId op, unsigned result, Place place,
                               llvm::ArrayRef<IterationValue> in);
   std::optional<IterationValue> computeBits(OpId op, Place place,

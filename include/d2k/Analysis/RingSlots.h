@@ -68,6 +68,10 @@ public:
   std::vector<CopySite> findSites(uint32_t loop,
                                   llvm::ArrayRef<uint32_t> main) const;
   Ring getRing(const CopySite &site);
+  /// The batches of \p site as sites of their own, where each writes one place
+  /// in all iterations and no two the same: such as the keys and the values of
+  /// an attention that lie in one tensor. Empty where they do not.
+  std::vector<CopySite> getFixedBatches(const CopySite &site);
   const LoopNest &getLoops() const { return loops; }
   /// Operations of \p loop (of the whole kernel for kNone) that may run, in an
   /// order of execution.
@@ -77,11 +81,19 @@ public:
   unsigned getIterations(uint32_t loop) const;
   /// Address of the shared memory that copy \p op writes, in one iteration.
   IterationValue getTarget(OpId op, uint32_t loop, unsigned iteration);
-  /// \p address + \p offset in one iteration.
-  IterationValue getAddress(mlir::Value address, int64_t offset, uint32_t loop,
-                            unsigned iteration);
+  /// \p address + \p offset in one iteration, as \p user finds it where it
+  /// runs.
+  IterationValue getAddress(mlir::Value address, int64_t offset, OpId user,
+                            uint32_t loop, unsigned iteration);
 
 private:
+  /// A copy of a site, or a commit behind which a batch begins.
+  struct Step {
+    OpId op;
+    bool commit;
+  };
+  std::vector<Step> getSteps(const CopySite &site) const;
+
   const KernelIndex &index;
   const ConstantValues &constants;
   const Dominance &dominance;

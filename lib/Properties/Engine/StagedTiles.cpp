@@ -2,6 +2,7 @@
 
 #include "Engine/StagedTiles.h"
 
+#include "Engine/ExpectedBytes.h"
 #include "Engine/TileOrder.h"
 
 #include "d2k/Analysis/LaneAddresses.h"
@@ -221,6 +222,22 @@ std::optional<Touches> properties::getTouches(Detector &detector,
   return touches;
 }
 
+std::vector<OpId> properties::getReadSteps(const KernelIndex &index) {
+  std::vector<OpId> stepOf(index.getNumOps());
+  for (BlockId block = 0; block < index.getNumBlocks(); ++block) {
+    auto [begin, end] = index.getOps(block);
+    OpId step = begin;
+    for (OpId op = begin; op < end; ++op) {
+      auto barrier = llvm::dyn_cast<kern::BarrierOpInterface>(index.getOp(op));
+      if (barrier && barrier.waits() &&
+          barrier.getExtent() != kern::BarrierExtent::Warp)
+        step = op;
+      stepOf[op] = step;
+    }
+  }
+  return stepOf;
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//
@@ -432,6 +449,7 @@ static std::vector<StagedTile> findStagedTiles(Detector &detector) {
     measure(detector, order, tile);
     tiles.push_back(std::move(tile));
   }
+  addExpectedBytes(detector, tiles);
   return tiles;
 }
 

@@ -81,6 +81,11 @@ std::vector<ByteRun> joinRuns(std::vector<ByteRun> runs);
 /// value of the loops inside a slot; nothing when it is not known.
 std::optional<Touches> getTouches(Detector &detector, uint32_t access);
 
+/// For each operation, where the step in which it reads begins: the last wait
+/// of more than a warp before it in its block of code, or the block's start.
+/// What an unrolled loop reads in one iteration of the source is one step.
+std::vector<OpId> getReadSteps(const analysis::KernelIndex &index);
+
 /// Global loads that the stored value `value` is a copy of, converted or
 /// unpacked at most; false when it is made in another way.
 bool traceToLoads(Detector &detector, ValueId value,

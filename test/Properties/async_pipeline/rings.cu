@@ -1,8 +1,9 @@
 // Rings in the forms in which people write them, with pairs that only look like
-// them: a block of 128 threads multiplies slices of 64 x 32 on the tensor cores.
-// REQUIRES: nvcc
-// RUN: d2k-analyze --no-cache --arch sm_90a --tiers ptx --facts --format json %s -o %t.json
-// RUN: %python %S/Inputs/verdicts.py %t.json async_pipeline tile_shape smem_tiling warp_specialization | FileCheck %s
+// them: a block of 128 threads multiplies slices of 64 x 32 on the tensor
+// cores. REQUIRES: nvcc RUN: d2k-analyze --no-cache --arch sm_90a --tiers ptx
+// --facts --format json %s -o %t.json RUN: %python %S/Inputs/verdicts.py
+// %t.json async_pipeline tile_shape smem_tiling warp_specialization | FileCheck
+// %s
 
 #include <cstdint>
 #include <cuda_bf16.h>
@@ -103,9 +104,9 @@ __device__ void waitBarrier(uint32_t barrier, uint32_t parity) {
 /// Copies slice `i`, packed, by one thread.
 __device__ void fetch(uint32_t to, uint32_t barrier, const __nv_bfloat16 *x,
                       const __nv_bfloat16 *w, int i) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 8192;" ::"r"(
-                   barrier)
-               : "memory");
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared.b64 _, [%0], 8192;" ::"r"(barrier)
+      : "memory");
   for (int operand = 0; operand < 2; ++operand)
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
@@ -122,6 +123,10 @@ __device__ void fetch(uint32_t to, uint32_t barrier, const __nv_bfloat16 *x,
 // The number of the buffer is turned over.
 // CHECK-LABEL: aTurnedNumber
 // CHECK: async_pipeline depth 2 in_flight 1 mechanism cp_async
+// ptxas makes the address under the guard of the copy.
+// SASS-LABEL: aTurnedNumber
+// SASS: async_pipeline depth 2 in_flight 1 mechanism cp_async
+// SASS: smem_tiling buffers 2 bytes 8192 reuse 2.0
 KERNEL(aTurnedNumber, 128) {
   uint32_t ring = toShared(dynamic);
   Sums sums = {};
@@ -186,8 +191,8 @@ KERNEL(cUnrolled, 128) {
 
 // The same, and each copy is waited for where it is issued.
 // CHECK-LABEL: dUnrolledWaits
-// CHECK: near miss async_pipeline {{.*}} drains the copy issued {{.*}} in the same iteration
-// CHECK: tile_shape k 32 m 64 n 64
+// CHECK: near miss async_pipeline {{.*}} drains the copy issued {{.*}} in the
+// same iteration CHECK: tile_shape k 32 m 64 n 64
 KERNEL(dUnrolledWaits, 128) {
   uint32_t ring = toShared(dynamic);
   Sums sums = {};
@@ -259,7 +264,8 @@ KERNEL(gParityOfArgument, 128) {
 
 // The parity is read from memory: nobody knows what it is.
 // CHECK-LABEL: hParityFromMemory
-// CHECK: undecided async_pipeline {{.*}} the parity that it is waited for with does not turn
+// CHECK: undecided async_pipeline {{.*}} the parity that it is waited for with
+// does not turn
 KERNEL(hParityFromMemory, 128) {
   runRing(x, w, y, k, [&](int, int i) { return uint32_t(y[i] != 0); });
 }
@@ -296,6 +302,10 @@ KERNEL(iNamedBarriers, 256) {
 // CHECK-LABEL: jUnrolledRoles
 // CHECK: async_pipeline depth 4 in_flight 3 mechanism tma
 // CHECK: warp_specialization roles copy+matrix
+// The compiler does not know that one thread copies: it lets lanes take turns.
+// SASS-LABEL: jUnrolledRoles
+// SASS: async_pipeline depth 4 in_flight 3 mechanism tma
+// SASS: warp_specialization roles copy+matrix
 KERNEL(jUnrolledRoles, 160) {
   uint32_t ring = (toShared(dynamic) + 1023) & ~1023u;
   uint32_t full = ring + 4 * kSlice, empty = full + 32;
@@ -328,6 +338,148 @@ KERNEL(jUnrolledRoles, 160) {
                  : "memory");
     if (i % 4 == 3)
       parity ^= 1;
+  }
+  store(sums, y);
+}
+
+__device__ void loadTransposed(uint32_t (&out)[4], uint32_t from) {
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+      : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+      : "r"(from)
+      : "memory");
+}
+
+/// Copies 64 rows of 32 numbers that lie one behind the other.
+__device__ void fillRows(uint32_t to, const __nv_bfloat16 *from) {
+#pragma unroll
+  for (int pass = 0; pass < 2; ++pass) {
+    int chunk = threadIdx.x + pass * 128;
+    copy16(to + at(chunk / 4, chunk % 4), from + chunk * 8);
+  }
+}
+
+/// sums += a times the first 16 of each of 32 rows, or the first 16 rows.
+template <bool kByRows>
+__device__ void multiplyRows(float (&sums)[4][4], const uint32_t (&a)[4],
+                             uint32_t from) {
+  int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int j = 0; j < 4; j += 2) {
+    uint32_t b[4];
+    if (kByRows)
+      loadTransposed(b, from + at(lane % 16, j + lane / 16));
+    else
+      loadMatrices(b,
+                   from + at(j * 8 + lane % 8 + lane / 16 * 8, lane / 8 % 2));
+    multiply(sums[j], a, b[0], b[1]);
+    multiply(sums[j + 1], a, b[2], b[3]);
+  }
+}
+
+/// Attention without its softmax, of keys and values that lie in one tensor.
+/// `kReadsValues` is false in a decoy that never reads them.
+template <bool kReadsValues>
+__device__ void attend(const __nv_bfloat16 *x, const __nv_bfloat16 *w, float *y,
+                       int k) {
+  uint32_t keys = toShared(dynamic), values = keys + 4096;
+  uint4 first = reinterpret_cast<const uint4 *>(x)[threadIdx.x];
+  uint32_t query[4] = {first.x, first.y, first.z, first.w};
+  float out[4][4] = {};
+  fillRows(keys, w);
+  commit();
+  for (int i = 0; i < k / 32; ++i) {
+    wait<0>();
+    __syncthreads();
+    fillRows(values, w + int64_t(k + i * 32) * 64);
+    commit();
+    float scores[4][4] = {};
+    multiplyRows<false>(scores, query, keys);
+    uint32_t p[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      __nv_bfloat162 both = __floats2bfloat162_rn(scores[j][0], scores[j][1]);
+      p[j] = *reinterpret_cast<uint32_t *>(&both);
+    }
+    if (!kReadsValues)
+      multiplyRows<false>(out, p, keys);
+    wait<0>();
+    __syncthreads();
+    if ((i + 1) * 32 < k)
+      fillRows(keys, w + int64_t(i + 1) * 2048);
+    commit();
+    if (kReadsValues)
+      multiplyRows<true>(out, p, values);
+  }
+#pragma unroll
+  for (int i = 0; i < 16; ++i)
+    y[blockIdx.x * 2048 + i * 128 + threadIdx.x] = out[i / 4][i % 4];
+}
+
+// Two single buffers that are filled from one tensor by turns, each while the
+// other one is read.
+// CHECK-LABEL: kOneTensor
+// CHECK: async_pipeline depth 1 in_flight 1 mechanism cp_async
+// CHECK: smem_tiling buffers 2
+// SASS-LABEL: kOneTensor
+// SASS: async_pipeline depth 1 in_flight 1 mechanism cp_async
+// SASS: smem_tiling buffers 2
+KERNEL(kOneTensor, 128) { attend<true>(x, w, y, k); }
+
+// One of them is never read, and the other one waited for before any product.
+// CHECK-LABEL: lUnreadBuffer
+// CHECK-NOT: {{^}}  async_pipeline
+// CHECK: near miss async_pipeline
+// CHECK: smem_tiling buffers 1
+// SASS-LABEL: lUnreadBuffer
+// SASS-NOT: {{^}}  async_pipeline
+// SASS: near miss async_pipeline
+KERNEL(lUnreadBuffer, 128) { attend<false>(x, w, y, k); }
+
+// Rows that are padded: what is between the rows that one instruction reads and
+// those that the next one reads makes no second buffer. W lies with its columns
+// in a row.
+// CHECK-LABEL: mPadded
+// CHECK: smem_tiling buffers 2 bytes 8192 reuse 2.0
+KERNEL(mPadded, 128) {
+  uint32_t tileX = toShared(dynamic), tileW = tileX + 8192;
+  int m = threadIdx.x / 64 * 32, n = threadIdx.x / 32 % 2 * 32;
+  int lane = threadIdx.x % 32;
+  Sums sums = {};
+  for (int i = 0; i < k / 32; ++i) {
+#pragma unroll
+    for (int pass = 0; pass < 2; ++pass) {
+      int chunk = threadIdx.x + pass * 128;
+      copy16(tileX + chunk / 4 * 80 + chunk % 4 * 16,
+             x + int64_t(blockIdx.y * 64 + chunk / 4) * k + i * 32 +
+                 chunk % 4 * 8);
+      copy16(tileW + chunk / 8 * 144 + chunk % 8 * 16,
+             w + int64_t(i * 32 + chunk / 8) * gridDim.x * 64 +
+                 blockIdx.x * 64 + chunk % 8 * 8);
+    }
+    commit();
+    wait<0>();
+    __syncthreads();
+#pragma unroll
+    for (int q = 0; q < 2; ++q) {
+      uint32_t a[2][4], b[4];
+      loadMatrices(a[0],
+                   tileX + (m + lane % 16) * 80 + (q * 2 + lane / 16) * 16);
+      loadMatrices(a[1], tileX + (m + 16 + lane % 16) * 80 +
+                             (q * 2 + lane / 16) * 16);
+#pragma unroll
+      for (int j = 0; j < 4; j += 2) {
+        uint32_t from = tileW + (q * 16 + lane % 16) * 144 +
+                        (n + j * 8 + lane / 16 * 8) * 2;
+        loadTransposed(b, from);
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          multiply(sums[r][j], a[r], b[0], b[1]);
+          multiply(sums[r][j + 1], a[r], b[2], b[3]);
+        }
+      }
+    }
+    __syncthreads();
   }
   store(sums, y);
 }
