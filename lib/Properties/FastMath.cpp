@@ -4,10 +4,12 @@
 // the kernel uses on the way to its output, and at which lines; the source
 // shows what stands at those lines: an intrinsic, inline assembly, an ordinary
 // function under a flag, or an ordinary function that the compiler lowered,
-// which is no choice.
+// which is no choice. A polynomial in the place of the unit for 2^x is seen in
+// PTX alone: no function of CUDA's in single precision becomes one.
 
 #include "Engine/Detector.h"
 #include "Engine/HostDetector.h"
+#include "Engine/SoftwareExp2.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
@@ -40,7 +42,39 @@ static bool isApproximate(kern::MathOp op) {
   }
 }
 
+static void detectPolynomials(Detector &detector) {
+  const analysis::KernelIndex &index = detector.getIndex();
+  const analysis::Provenance &provenance = detector.getProvenance();
+  for (const SoftwareExp2 &power :
+       findSoftwareExp2(index, detector.getConstants())) {
+    Judgement judgement =
+        detector.judgeRuns(power.op)
+            .then([&] {
+              if (provenance.getTerms(power.argument).empty() &&
+                  !provenance.isUnknown(power.argument))
+                return Judgement::nearMiss(
+                    "makes 2^x by a polynomial, of a number that comes from no "
+                    "input");
+              return Judgement::proved();
+            })
+            .then([&] {
+              return detector.judgeReach(
+                  provenance.getReach(index.getFirstResult(power.op)),
+                  "2^x by a polynomial");
+            })
+            .then([&] { return detector.judgeOneWay(); });
+    if (!judgement.isProved()) {
+      detector.add(judgement, power.op);
+      continue;
+    }
+    AttributeMap attributes;
+    attributes["op"] = std::string("software_exp2");
+    detector.addFact(std::move(attributes), power.op, {power.shift, power.op});
+  }
+}
+
 static void detect(Detector &detector) {
+  detectPolynomials(detector);
   const analysis::KernelIndex &index = detector.getIndex();
   const analysis::Provenance &provenance = detector.getProvenance();
   // By the unit and the line: loops are unrolled.
