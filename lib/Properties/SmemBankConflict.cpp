@@ -55,6 +55,10 @@ static void detect(Detector &detector) {
       judgement =
           detector.judgeReach(provenance.getWriteReach(i), "what it stores");
     }
+    // Nobody reaches for conflicts: an access without effect is none that
+    // nearly has some.
+    if (judgement.verdict == Judgement::Verdict::NearMiss)
+      continue;
     judgement = judgement.then([&] { return detector.judgeModelled(); });
     std::optional<unsigned> degree = lanes.getConflicts(i);
     OpId blocker = lanes.getBlocker();
