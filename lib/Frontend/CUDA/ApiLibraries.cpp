@@ -93,7 +93,7 @@ std::optional<Value> d2k::cuda::callLibrary(Interpreter &interpreter,
     }
     Event &event = addOperation(interpreter, call, "CUB");
     if (storage.isUnknown()) {
-      event.certain = false;
+      event.certain = event.dependsOnArguments = false;
       event.uncertainBecause.push_back(
           "its temporary storage may be null, which runs nothing");
     }

@@ -27,7 +27,9 @@ static Cell *findObject(Interpreter &interpreter, const Value &pointer,
   if (!cell || !bytes.isInteger() || cell->type.isNull())
     return nullptr;
   auto size = [&](Cell *part) {
-    return interpreter.context.getTypeSizeInChars(part->type).getQuantity();
+    return interpreter.getContext()
+        .getTypeSizeInChars(part->type)
+        .getQuantity();
   };
   // A pointer to the first element stands for the array.
   while (cell->parent && cell->index == 0 && !cell->parent->type.isNull() &&
@@ -53,10 +55,11 @@ static bool copyElements(Interpreter &interpreter, const Value &to,
                  : nullptr;
   }
   if (!target || !target->parent || !target->parent->isArray ||
-      !interpreter.context.hasSameUnqualifiedType(target->type, source->type))
+      !interpreter.getContext().hasSameUnqualifiedType(target->type,
+                                                       source->type))
     return false;
   int64_t size =
-      interpreter.context.getTypeSizeInChars(source->type).getQuantity();
+      interpreter.getContext().getTypeSizeInChars(source->type).getQuantity();
   if (size <= 0 || bytes.integer < 0 || bytes.integer % size)
     return false;
   uint64_t count = uint64_t(bytes.integer / size);
@@ -131,7 +134,7 @@ std::optional<Value> d2k::cuda::callStandard(Interpreter &interpreter,
     Cell *to = findObject(interpreter, argument(0), size);
     Cell *from = findObject(interpreter, argument(1), size);
     if (to && from &&
-        interpreter.context.hasSameUnqualifiedType(to->type, from->type))
+        interpreter.getContext().hasSameUnqualifiedType(to->type, from->type))
       interpreter.storage.copy(to, from);
     else if (!copyElements(interpreter, argument(0), argument(1), size))
       if (Cell *cell = interpreter.storage.getTarget(argument(0)))

@@ -56,6 +56,7 @@ static Value launchGraph(Interpreter &interpreter, const CallSite &call) {
   event.call = call.qualifiedName;
   event.stream = stream;
   bool certain = event.certain;
+  bool dependsOnArguments = event.dependsOnArguments;
   std::vector<std::string> doubts = event.uncertainBecause;
   auto found = graph.kind == Value::Kind::Handle
                    ? interpreter.graphs.find(graph.integer)
@@ -69,6 +70,7 @@ static Value launchGraph(Interpreter &interpreter, const CallSite &call) {
     captured.captured = true;
     captured.stream = stream;
     captured.certain &= certain;
+    captured.dependsOnArguments &= dependsOnArguments;
     captured.uncertainBecause.insert(captured.uncertainBecause.end(),
                                      doubts.begin(), doubts.end());
     interpreter.trace.events.push_back(std::move(captured));
@@ -85,7 +87,7 @@ static Value setStreamAttribute(Interpreter &interpreter,
   Event &event = interpreter.addEvent(EventKind::AccessWindow, call.site);
   event.call = call.qualifiedName;
   if (!id.isInteger()) {
-    event.certain = false;
+    event.certain = event.dependsOnArguments = false;
     event.uncertainBecause.push_back("the kind of attribute is not known");
   }
   return success();

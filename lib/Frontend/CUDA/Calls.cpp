@@ -218,7 +218,8 @@ void Interpreter::runConstructor(Cell *target,
                                  std::vector<Value> arguments,
                                  const clang::Expr *site) {
   const clang::FunctionDecl *found = nullptr;
-  if (!constructor->hasBody(found) || target->isOpaque) {
+  found = findBody(constructor);
+  if (!found || target->isOpaque) {
     if (constructor->isDefaulted() && constructor->isDefaultConstructor()) {
       // Implicit: members get their own defaults.
       found = nullptr;
@@ -238,7 +239,7 @@ Value Interpreter::evaluateNew(const clang::CXXNewExpr *expr) {
   clang::QualType type = expr->getAllocatedType();
   if (expr->getNumPlacementArgs()) {
     Value place = castPointer(evaluate(expr->getPlacementArg(0)),
-                              context.getPointerType(type));
+                              getContext().getPointerType(type));
     if (Cell *cell = storage.getTarget(place))
       if (expr->getInitializer() && !expr->isArray())
         initialize(cell, expr->getInitializer());
@@ -251,7 +252,7 @@ Value Interpreter::evaluateNew(const clang::CXXNewExpr *expr) {
         count = evaluate(*size);
     if (!count.isInteger() || count.integer < 0)
       return Value::makePointer(storage.makeRaw(std::nullopt));
-    clang::QualType array = context.getConstantArrayType(
+    clang::QualType array = getContext().getConstantArrayType(
         type, llvm::APInt(64, uint64_t(count.integer)), nullptr,
         clang::ArraySizeModifier::Normal, 0);
     Cell *cell = storage.make(array);
@@ -318,7 +319,8 @@ Value Interpreter::evaluateCall(const clang::CallExpr *expr) {
   if (const clang::FunctionDecl *callee = expr->getDirectCallee())
     if (callee->getBuiltinID() && !expr->isValueDependent()) {
       clang::Expr::EvalResult folded;
-      if (expr->EvaluateAsRValue(folded, context) && !folded.HasSideEffects) {
+      if (expr->EvaluateAsRValue(folded, getContext()) &&
+          !folded.HasSideEffects) {
         if (folded.Val.isInt() && folded.Val.getInt().getBitWidth() <= 64)
           return Value::makeInteger(getBits(folded.Val.getInt()));
         if (folded.Val.isFloat())
@@ -466,7 +468,7 @@ Value Interpreter::call(const clang::FunctionDecl *callee,
       callee = body;
       // It captures nothing.
       self = Value::makePointer(
-          storage.make(context.getCanonicalTagType(invoker->getParent())));
+          storage.make(getContext().getCanonicalTagType(invoker->getParent())));
     } else {
       markIncomplete("the lambda called at " +
                      (site ? describe(site) : invoker->getNameAsString()) +
@@ -510,7 +512,9 @@ Value Interpreter::call(const clang::FunctionDecl *callee,
     store(*self, value);
     return *self;
   }
-  if (callee->hasBody(definition) && !callee->isDependentContext()) {
+  if (!callee->isDependentContext())
+    definition = findBody(callee);
+  if (definition) {
     if (isHurried() && !mayTouchDevice(definition))
       return callOpaque(callSite);
     if (frames.size() >= kMaxCallDepth) {
@@ -581,7 +585,8 @@ bool Interpreter::mayTouchDevice(const clang::FunctionDecl *function) {
   work.insert(function);
   for (size_t i = 0; i < work.size() && !result; ++i) {
     const clang::FunctionDecl *definition = nullptr;
-    if (!work[i]->hasBody(definition)) {
+    definition = findBody(work[i]);
+    if (!definition) {
       // An API, or a library of the device.
       std::string name = work[i]->getNameAsString();
       result = llvm::StringRef(name).starts_with("cu") ||
@@ -639,9 +644,18 @@ Value Interpreter::callOpaque(const CallSite &call) {
   return makeUnknown(reason);
 }
 
+const clang::FunctionDecl *
+Interpreter::findBody(const clang::FunctionDecl *function) const {
+  const clang::FunctionDecl *definition = nullptr;
+  if (!function->hasBody(definition) && linked)
+    definition = linked->findDefinition(function);
+  return definition;
+}
+
 Value Interpreter::runBody(const clang::FunctionDecl *definition,
                            const std::vector<Value> &arguments,
                            std::optional<Value> self, const clang::Expr *site) {
+  ContextScope unit(*this, definition->getASTContext());
   Frame inner;
   inner.function = definition;
   inner.mark = storage.mark();
@@ -684,7 +698,7 @@ Value Interpreter::runBody(const clang::FunctionDecl *definition,
           for (const clang::CXXBaseSpecifier &base :
                constructor->getParent()->bases()) {
             if (index < target->children.size() &&
-                context.hasSameUnqualifiedType(
+                getContext().hasSameUnqualifiedType(
                     base.getType(), clang::QualType(init->getBaseClass(), 0)))
               cell = target->children[index];
             ++index;
@@ -788,7 +802,10 @@ Event &Interpreter::addEvent(EventKind kind, const clang::Expr *site) {
   Event &event = trace.events.emplace_back();
   event.kind = kind;
   event.certain = certain;
-  event.uncertainBecause = doubts;
+  for (const Doubt &doubt : doubts) {
+    event.uncertainBecause.push_back(doubt.text);
+    event.dependsOnArguments &= doubt.origins.problem;
+  }
   event.count.value = 1;
   if (site)
     event.where = getPlace(site->getBeginLoc());

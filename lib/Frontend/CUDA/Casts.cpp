@@ -125,7 +125,7 @@ Value Interpreter::evaluateCast(const clang::CastExpr *cast) {
   case clang::CK_FloatingCast: {
     Value value = evaluate(sub);
     if (value.kind == Value::Kind::Real &&
-        context.getTypeSize(to.getCanonicalType()) == 32)
+        getContext().getTypeSize(to.getCanonicalType()) == 32)
       value.real = double(float(value.real));
     return value;
   }

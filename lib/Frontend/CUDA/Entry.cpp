@@ -19,8 +19,9 @@ using namespace d2k::cuda;
 /// Ranks of a communication task.
 static constexpr unsigned kMaxRanks = 8;
 
-Interpreter::Interpreter(clang::ASTContext &context, const Machine &machine)
-    : context(context), machine(machine), storage(context) {}
+Interpreter::Interpreter(clang::ASTContext &context, const Machine &machine,
+                         const LinkedUnits *linked)
+    : machine(machine), storage(context), context(&context), linked(linked) {}
 
 void Interpreter::markIncomplete(std::string reason) {
   trace.complete = false;
@@ -42,7 +43,11 @@ void Interpreter::assume(std::string what) {
 //===----------------------------------------------------------------------===//
 
 SourceLocation Interpreter::getPlace(clang::SourceLocation location) {
-  const clang::SourceManager &manager = context.getSourceManager();
+  return findPlace(getContext().getSourceManager(), location);
+}
+
+SourceLocation cuda::findPlace(const clang::SourceManager &manager,
+                               clang::SourceLocation location) {
   SourceLocation result;
   result.kind = LocationKind::Source;
   clang::PresumedLoc presumed =
@@ -58,14 +63,14 @@ SourceLocation Interpreter::getPlace(clang::SourceLocation location) {
 std::string Interpreter::describe(const clang::Expr *expr) {
   if (!expr)
     return "an expression";
-  const clang::SourceManager &manager = context.getSourceManager();
+  const clang::SourceManager &manager = getContext().getSourceManager();
   clang::CharSourceRange range =
       clang::CharSourceRange::getTokenRange(expr->getSourceRange());
-  std::string text =
-      clang::Lexer::getSourceText(clang::Lexer::makeFileCharRange(
-                                      range, manager, context.getLangOpts()),
-                                  manager, context.getLangOpts())
-          .str();
+  std::string text = clang::Lexer::getSourceText(
+                         clang::Lexer::makeFileCharRange(
+                             range, manager, getContext().getLangOpts()),
+                         manager, getContext().getLangOpts())
+                         .str();
   // One line, and not too long for a sentence.
   std::string words;
   for (char c : text)
@@ -173,7 +178,7 @@ Argument Interpreter::toArgument(const Value &value, clang::QualType type) {
   }
   if (!type.isNull() && !type->isIncompleteType() && !type->isDependentType() &&
       !type->isFunctionType())
-    result.bytes = context.getTypeSizeInChars(type).getQuantity();
+    result.bytes = getContext().getTypeSizeInChars(type).getQuantity();
   switch (held.kind) {
   case Value::Kind::Integer:
     result.kind = Argument::Kind::Integer;
@@ -206,11 +211,11 @@ Argument Interpreter::toArgument(const Value &value, clang::QualType type) {
       result.fields.push_back({offset, toArgument(inner, part->type)});
     };
     if (cell->isArray) {
-      const auto *array = context.getAsConstantArrayType(cell->type);
-      int64_t stride = array
-                           ? context.getTypeSizeInChars(array->getElementType())
-                                 .getQuantity()
-                           : 0;
+      const auto *array = getContext().getAsConstantArrayType(cell->type);
+      int64_t stride = array ? getContext()
+                                   .getTypeSizeInChars(array->getElementType())
+                                   .getQuantity()
+                             : 0;
       for (Cell *child : cell->children)
         addField(child, int64_t(child->index) * stride);
       break;
@@ -220,7 +225,8 @@ Argument Interpreter::toArgument(const Value &value, clang::QualType type) {
         record->getDefinition()->isInvalidDecl())
       break;
     record = record->getDefinition();
-    const clang::ASTRecordLayout &layout = context.getASTRecordLayout(record);
+    const clang::ASTRecordLayout &layout =
+        getContext().getASTRecordLayout(record);
     unsigned child = 0;
     if (const auto *cxx = llvm::dyn_cast<clang::CXXRecordDecl>(record))
       for (const clang::CXXBaseSpecifier &base : cxx->bases()) {
@@ -275,18 +281,25 @@ void Interpreter::addLaunch(Event event, const Value &kernel) {
   Event &added = addEvent(EventKind::Launch, nullptr);
   event.certain = added.certain;
   event.uncertainBecause = added.uncertainBecause;
+  event.dependsOnArguments = added.dependsOnArguments;
   event.count = added.count;
   event.captured = captures.contains(event.stream);
   if (function) {
     event.kernel = mangleKernel(function);
     event.kernelDemangled = llvm::demangle(event.kernel);
+    const clang::FunctionDecl *definition = nullptr;
+    if (!function->isExternallyVisible() && function->hasBody(definition))
+      event.kernelFile =
+          findPlace(definition->getASTContext().getSourceManager(),
+                    definition->getLocation())
+              .file;
   } else {
     std::string reason = kernel.text ? *kernel.text
                                      : "the kernel launched at line " +
                                            std::to_string(event.where.line) +
                                            " is not known";
     event.uncertainBecause.push_back(reason);
-    event.certain = false;
+    event.certain = event.dependsOnArguments = false;
     markIncomplete("a launch of a kernel that is not known: " + reason);
   }
   added = std::move(event);
@@ -310,7 +323,7 @@ void Interpreter::fillArguments(Cell *record, const EntryArguments *arguments) {
     clang::QualType pointee = field->getType()->getPointeeType();
     if (cell->isScalar() && !pointee.isNull() && pointee->isPointerType()) {
       // An array on the host of one device pointer a rank.
-      clang::QualType array = context.getConstantArrayType(
+      clang::QualType array = getContext().getConstantArrayType(
           pointee.getUnqualifiedType(), llvm::APInt(64, kMaxRanks), nullptr,
           clang::ArraySizeModifier::Normal, 0);
       Cell *pointers = storage.make(array);
@@ -446,7 +459,8 @@ void Interpreter::initializeGlobals(const clang::DeclContext *scope) {
         variable->getType()->isDependentType() ||
         variable->hasAttr<clang::CUDADeviceAttr>() ||
         variable->hasAttr<clang::CUDAConstantAttr>() ||
-        context.getSourceManager().isInSystemHeader(variable->getLocation()))
+        getContext().getSourceManager().isInSystemHeader(
+            variable->getLocation()))
       continue;
     const clang::Expr *init = variable->getInit();
     if (!init->isValueDependent() && !init->isInstantiationDependent() &&
@@ -469,7 +483,13 @@ HostTrace Interpreter::callEntry(const clang::FunctionDecl *entry,
     return std::move(trace);
   }
   // What happens before main() may write other variables, too.
-  initializeGlobals(context.getTranslationUnitDecl());
+  if (linked)
+    for (clang::ASTContext *unit : linked->getContexts()) {
+      ContextScope scope(*this, *unit);
+      initializeGlobals(unit->getTranslationUnitDecl());
+    }
+  else
+    initializeGlobals(getContext().getTranslationUnitDecl());
   size_t firstMap = 0;
   for (int round = 0; round < 2; ++round) {
     firstMap = trace.tensorMaps.size();

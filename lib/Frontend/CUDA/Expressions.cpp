@@ -116,7 +116,7 @@ Value Interpreter::wrap(const Value &value, clang::QualType type) {
   }
   if (!type->isIntegralOrEnumerationType())
     return result;
-  uint64_t bits = context.getIntWidth(type);
+  uint64_t bits = getContext().getIntWidth(type);
   if (bits == 0 || bits >= 64)
     return result;
   uint64_t mask = (uint64_t(1) << bits) - 1;
@@ -150,6 +150,11 @@ std::optional<bool> Interpreter::toBool(const Value &value) {
 //===----------------------------------------------------------------------===//
 
 Value Interpreter::getGlobal(const clang::VarDecl *variable) {
+  // Other units name it by a declaration of their own.
+  if (linked && !variable->getDefinition())
+    if (const clang::VarDecl *other = linked->findDefinition(variable))
+      variable = other;
+  ContextScope unit(*this, variable->getASTContext());
   variable = variable->getCanonicalDecl();
   const clang::VarDecl *definition = variable->getDefinition();
   if (!definition)
@@ -166,7 +171,7 @@ Value Interpreter::getGlobal(const clang::VarDecl *variable) {
       if (!variable->getType()->isIncompleteType() &&
           !variable->getType()->isDependentType())
         buffer.bytes =
-            context.getTypeSizeInChars(variable->getType()).getQuantity();
+            getContext().getTypeSizeInChars(variable->getType()).getQuantity();
       entry->second = addBuffer(std::move(buffer));
     }
     return Value::makeDevice(entry->second, 0);
@@ -195,7 +200,7 @@ Value Interpreter::getGlobal(const clang::VarDecl *variable) {
   bool isElsewhere = variable->getStorageClass() == clang::SC_Extern;
   if (variable->isStaticDataMember()) {
     const clang::VarDecl *pattern = variable->getTemplateInstantiationPattern();
-    isElsewhere = !variable->hasDefinition(context) ||
+    isElsewhere = !variable->hasDefinition(getContext()) ||
                   (pattern && pattern->getAnyInitializer());
   }
   if (const clang::Expr *init = definition->getAnyInitializer()) {
@@ -246,7 +251,7 @@ Value Interpreter::evaluateVariable(const clang::ValueDecl *decl,
     // A constexpr local of an enclosing function that a lambda names without
     // capturing it.
     if (variable->getInit() &&
-        variable->isUsableInConstantExpressions(context)) {
+        variable->isUsableInConstantExpressions(getContext())) {
       Cell *cell = storage.make(variable->getType());
       initialize(cell, variable->getInit());
       return Value::makePointer(cell);
@@ -274,7 +279,7 @@ Value Interpreter::movePointer(const Value &pointer, const Value &index,
     int64_t size = 1;
     if (!pointee->isVoidType() && !pointee->isIncompleteType() &&
         !pointee->isDependentType() && !pointee->isFunctionType())
-      size = context.getTypeSizeInChars(pointee).getQuantity();
+      size = getContext().getTypeSizeInChars(pointee).getQuantity();
     int64_t bytes = 0;
     if (!index.isInteger() || !pointer.byteOffset ||
         __builtin_mul_overflow(index.integer, negative ? -size : size,
@@ -351,8 +356,8 @@ Value Interpreter::evaluateAddress(const clang::Expr *expr) {
     if (base.kind == Value::Kind::Pointer && field) {
       if (Cell *record = storage.getTarget(base)) {
         if (record->type.isNull())
-          storage.giveType(record,
-                           context.getCanonicalTagType(field->getParent()));
+          storage.giveType(
+              record, getContext().getCanonicalTagType(field->getParent()));
         if (record->isArray && record->rawBytes && !record->children.empty())
           record = record->children[0];
         if (Cell *cell = storage.getField(record, field)) {
@@ -368,7 +373,8 @@ Value Interpreter::evaluateAddress(const clang::Expr *expr) {
     if (base.kind == Value::Kind::Device && field && base.byteOffset) {
       base.byteOffset =
           *base.byteOffset +
-          int64_t(context.toCharUnitsFromBits(context.getFieldOffset(field))
+          int64_t(getContext()
+                      .toCharUnitsFromBits(getContext().getFieldOffset(field))
                       .getQuantity());
       return base;
     }
@@ -651,7 +657,8 @@ Value Interpreter::evaluateRvalue(const clang::Expr *expr) {
   case clang::Stmt::ArrayTypeTraitExprClass:
   case clang::Stmt::SourceLocExprClass: {
     clang::Expr::EvalResult result;
-    if (!expr->isValueDependent() && expr->EvaluateAsInt(result, context) &&
+    if (!expr->isValueDependent() &&
+        expr->EvaluateAsInt(result, getContext()) &&
         result.Val.getInt().getBitWidth() <= 64)
       return Value::makeInteger(getBits(result.Val.getInt()));
     return makeUnknown(describe(expr));

@@ -8,6 +8,7 @@
 #include "ClangUnit.h"
 #include "DeviceLoops.h"
 #include "Interpreter.h"
+#include "LinkedUnits.h"
 #include "MathSites.h"
 
 #include "d2k/Support/Files.h"
@@ -41,6 +42,8 @@ public:
 
   /// `device` has the kernels, too.
   std::vector<const clang::FunctionDecl *> host, kernels, device;
+  /// Kernel templates without an instance that is defined.
+  std::vector<const clang::FunctionDecl *> unusedTemplates;
 
 private:
   void visit(const clang::DeclContext *scope) {
@@ -53,8 +56,14 @@ private:
     if (const auto *function = llvm::dyn_cast<clang::FunctionDecl>(decl))
       return add(function);
     if (const auto *tmpl = llvm::dyn_cast<clang::FunctionTemplateDecl>(decl)) {
+      size_t numKernels = kernels.size();
       for (const clang::FunctionDecl *specialization : tmpl->specializations())
         add(specialization);
+      const clang::FunctionDecl *pattern = tmpl->getTemplatedDecl();
+      if (kernels.size() == numKernels &&
+          pattern->hasAttr<clang::CUDAGlobalAttr>() &&
+          pattern->isThisDeclarationADefinition() && isOurs(pattern))
+        unusedTemplates.push_back(pattern);
       return;
     }
     if (const auto *tmpl = llvm::dyn_cast<clang::ClassTemplateDecl>(decl)) {
@@ -67,9 +76,13 @@ private:
       visit(llvm::cast<clang::DeclContext>(decl));
   }
 
+  bool isOurs(const clang::FunctionDecl *function) const {
+    return !context.getSourceManager().isInSystemHeader(
+        function->getLocation());
+  }
+
   void add(const clang::FunctionDecl *function) {
-    if (function->isDependentContext() ||
-        context.getSourceManager().isInSystemHeader(function->getLocation()))
+    if (function->isDependentContext() || !isOurs(function))
       return;
     const clang::FunctionDecl *definition = nullptr;
     if (!function->hasBody(definition) || !seen.insert(definition).second)
@@ -132,22 +145,29 @@ static bool scanBody(const clang::Stmt *stmt,
   return launches;
 }
 
-/// Host functions that launch, directly or not, and that no other one names.
+/// Host functions that launch, directly or not, and that no other one names, of
+/// all units.
 static std::vector<const clang::FunctionDecl *>
-findRoots(const FunctionCollector &functions) {
+findRoots(llvm::ArrayRef<const clang::FunctionDecl *> host,
+          const LinkedUnits &linked) {
   llvm::DenseMap<const clang::FunctionDecl *,
                  llvm::DenseSet<const clang::FunctionDecl *>>
       callees;
   llvm::DenseSet<const clang::FunctionDecl *> launching, called;
-  for (const clang::FunctionDecl *function : functions.host) {
+  for (const clang::FunctionDecl *function : host) {
     llvm::DenseSet<const clang::VarDecl *> variables;
-    if (scanBody(function->getBody(), callees[function], variables))
+    llvm::DenseSet<const clang::FunctionDecl *> named;
+    if (scanBody(function->getBody(), named, variables))
       launching.insert(function);
+    for (const clang::FunctionDecl *callee : named) {
+      const clang::FunctionDecl *definition = linked.findDefinition(callee);
+      callees[function].insert(definition ? definition : callee);
+    }
   }
   bool changed = true;
   while (changed) {
     changed = false;
-    for (const clang::FunctionDecl *function : functions.host) {
+    for (const clang::FunctionDecl *function : host) {
       if (launching.contains(function))
         continue;
       for (const clang::FunctionDecl *callee : callees[function])
@@ -158,18 +178,44 @@ findRoots(const FunctionCollector &functions) {
         }
     }
   }
-  for (const clang::FunctionDecl *function : functions.host)
+  for (const clang::FunctionDecl *function : host)
     for (const clang::FunctionDecl *callee : callees[function])
       if (callee != function)
         called.insert(callee);
   std::vector<const clang::FunctionDecl *> roots;
-  for (const clang::FunctionDecl *function : functions.host) {
+  for (const clang::FunctionDecl *function : host) {
     const auto *method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
     if (launching.contains(function) && !called.contains(function) &&
         !(method && method->isInstance()))
       roots.push_back(function);
   }
   return roots;
+}
+
+/// The functions among \p host that a caller from outside means by \p name: the
+/// one with that C name, or the free functions, before members that are called
+/// the same.
+static std::vector<const clang::FunctionDecl *>
+findNamed(llvm::ArrayRef<const clang::FunctionDecl *> host,
+          const std::string &name) {
+  std::vector<const clang::FunctionDecl *> entries;
+  for (const clang::FunctionDecl *function : host)
+    if (function->getNameAsString() == name ||
+        function->getQualifiedNameAsString() == name)
+      entries.push_back(function);
+  auto keepOnly = [&](auto isBetter) {
+    if (llvm::any_of(entries, isBetter))
+      llvm::erase_if(entries, [&](const clang::FunctionDecl *function) {
+        return !isBetter(function);
+      });
+  };
+  keepOnly([](const clang::FunctionDecl *function) {
+    return !llvm::isa<clang::CXXMethodDecl>(function);
+  });
+  keepOnly([](const clang::FunctionDecl *function) {
+    return function->isExternC();
+  });
+  return entries;
 }
 
 //===----------------------------------------------------------------------===//
@@ -257,7 +303,8 @@ Result<HostProgram> d2k::cuda::readHost(const HostRequest &request) {
 
   std::optional<Machine> machine = getMachine(request.arch);
   Machine known = machine.value_or(Machine());
-  bool foundEntry = false;
+  LinkedUnits linked;
+  std::vector<const clang::FunctionDecl *> host;
   for (auto &[unit, flags] : *units) {
     program.diagnostics.insert(program.diagnostics.end(),
                                unit.diagnostics.begin(),
@@ -277,63 +324,56 @@ Result<HostProgram> d2k::cuda::readHost(const HostRequest &request) {
     program.mathSites.insert(program.mathSites.end(), sites.begin(),
                              sites.end());
     clang::ASTContext &context = unit.ast->getASTContext();
+    linked.add(context);
     FunctionCollector functions(context);
+    llvm::append_range(host, functions.host);
     for (SourceLoop &loop : findLoops(context, functions.device))
       program.loops.push_back(std::move(loop));
     for (const clang::FunctionDecl *kernel : functions.kernels)
       program.kernels.push_back(describeKernel(context, kernel));
-
-    std::vector<const clang::FunctionDecl *> entries;
-    if (request.entry.empty()) {
-      entries = findRoots(functions);
-    } else {
-      for (const clang::FunctionDecl *function : functions.host)
-        if (function->getNameAsString() == request.entry ||
-            function->getQualifiedNameAsString() == request.entry)
-          entries.push_back(function);
-    }
-    // A caller from outside finds the function by its C name, or the free
-    // function, before a member that is called the same.
-    auto keepOnly = [&](auto isBetter) {
-      if (llvm::any_of(entries, isBetter))
-        llvm::erase_if(entries, [&](const clang::FunctionDecl *function) {
-          return !isBetter(function);
-        });
-    };
-    if (!request.entry.empty()) {
-      keepOnly([](const clang::FunctionDecl *function) {
-        return !llvm::isa<clang::CXXMethodDecl>(function);
-      });
-      keepOnly([](const clang::FunctionDecl *function) {
-        return function->isExternC();
-      });
-    }
-    auto run = [&](const clang::FunctionDecl *entry,
-                   const EntryArguments *arguments, std::string workload) {
-      Interpreter interpreter(context, known);
-      HostTrace trace = interpreter.callEntry(entry, arguments);
-      trace.workload = std::move(workload);
-      trace.entry = entry->getQualifiedNameAsString();
-      return trace;
-    };
-    for (const clang::FunctionDecl *entry : entries) {
-      foundEntry = true;
-      if (request.workloads.empty()) {
-        program.traces.push_back(run(entry, nullptr, ""));
-        continue;
-      }
-      for (const HostWorkload &workload : request.workloads)
-        program.traces.push_back(run(entry, &workload.arguments, workload.id));
-      EntryArguments anyShape;
-      anyShape.tensors = request.workloads.front().arguments.tensors;
-      for (auto &[name, tensor] : anyShape.tensors)
-        tensor.bytes.reset();
-      program.anyShape = run(entry, &anyShape, "");
-      break;
+    for (const clang::FunctionDecl *tmpl : functions.unusedTemplates) {
+      std::string name = tmpl->getQualifiedNameAsString();
+      program.unusedTemplates.push_back(
+          {name, name,
+           findPlace(context.getSourceManager(), tmpl->getLocation())});
     }
   }
-  if (!foundEntry)
+  // Of a function in a header each unit has a copy.
+  llvm::erase_if(host, [&](const clang::FunctionDecl *function) {
+    return linked.isCopy(function);
+  });
+
+  std::vector<const clang::FunctionDecl *> entries =
+      request.entry.empty() ? findRoots(host, linked)
+                            : findNamed(host, request.entry);
+  auto run = [&](const clang::FunctionDecl *entry,
+                 const EntryArguments *arguments, std::string workload) {
+    Interpreter interpreter(entry->getASTContext(), known, &linked);
+    HostTrace trace = interpreter.callEntry(entry, arguments);
+    trace.workload = std::move(workload);
+    trace.entry = entry->getQualifiedNameAsString();
+    return trace;
+  };
+  for (const clang::FunctionDecl *entry : entries) {
+    if (request.workloads.empty()) {
+      program.traces.push_back(run(entry, nullptr, ""));
+      continue;
+    }
+    for (const HostWorkload &workload : request.workloads)
+      program.traces.push_back(run(entry, &workload.arguments, workload.id));
+    EntryArguments anyShape;
+    anyShape.tensors = request.workloads.front().arguments.tensors;
+    for (auto &[name, tensor] : anyShape.tensors)
+      tensor.bytes.reset();
+    program.anyShape = run(entry, &anyShape, "");
+    break;
+  }
+  if (entries.empty()) {
     program.missingEntry = request.entry;
+    if (!request.entry.empty())
+      for (const clang::FunctionDecl *function : findRoots(host, linked))
+        program.possibleEntries.push_back(function->getQualifiedNameAsString());
+  }
   program.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();

@@ -10,6 +10,7 @@
 #ifndef D2K_LIB_FRONTEND_CUDA_INTERPRETER_H
 #define D2K_LIB_FRONTEND_CUDA_INTERPRETER_H
 
+#include "LinkedUnits.h"
 #include "Value.h"
 
 #include "d2k/Frontend/CUDA/HostReader.h"
@@ -44,7 +45,9 @@ struct CallSite {
 
 class Interpreter {
 public:
-  Interpreter(clang::ASTContext &context, const Machine &machine);
+  /// Of several units, \p context is that of the entry; null when there is one.
+  Interpreter(clang::ASTContext &context, const Machine &machine,
+              const LinkedUnits *linked = nullptr);
 
   /// Calls \p entry twice and returns what the second call does: the first may
   /// fill caches that live in static variables. \p arguments is null when
@@ -87,7 +90,9 @@ public:
                   const clang::Expr *site);
   void assume(std::string what);
 
-  clang::ASTContext &context;
+  /// That of the function at hand.
+  clang::ASTContext &getContext() const { return *context; }
+
   const Machine &machine;
   Storage storage;
   HostTrace trace;
@@ -263,6 +268,32 @@ private:
   void dropTensorMaps(size_t count);
   void fillArguments(Cell *record, const EntryArguments *arguments);
 
+  /// Makes a unit the one whose code runs, until the end of the scope.
+  class ContextScope {
+  public:
+    ContextScope(Interpreter &interpreter, clang::ASTContext &unit)
+        : interpreter(interpreter), outer(interpreter.context) {
+      enter(&unit);
+    }
+    ContextScope(const ContextScope &) = delete;
+    ContextScope &operator=(const ContextScope &) = delete;
+    ~ContextScope() { enter(outer); }
+
+  private:
+    void enter(clang::ASTContext *unit) {
+      interpreter.context = unit;
+      interpreter.storage.enter(*unit);
+    }
+
+    Interpreter &interpreter;
+    clang::ASTContext *outer;
+  };
+  /// The definition of \p function in any unit; null when there is none.
+  const clang::FunctionDecl *
+  findBody(const clang::FunctionDecl *function) const;
+
+  clang::ASTContext *context;
+  const LinkedUnits *linked;
   std::vector<Frame *> frames;
   llvm::DenseMap<const clang::VarDecl *, Cell *> globals;
   llvm::DenseMap<const clang::VarDecl *, Value> globalReferences;
@@ -272,7 +303,12 @@ private:
   /// Buffers that are tensors of the task.
   llvm::DenseSet<size_t> tensors;
   bool certain = true;
-  std::vector<std::string> doubts;
+  /// Why the code at hand may not run.
+  struct Doubt {
+    std::string text;
+    Origins origins;
+  };
+  std::vector<Doubt> doubts;
   /// Conditions under which the code at hand runs. A value that is written to
   /// storage from before the condition depends on it.
   struct Control {
@@ -287,6 +323,10 @@ private:
   bool exhausted = false;
   Leaving leaving = Leaving::No;
 };
+
+/// File, line and column of \p location, of the place where a macro is used.
+SourceLocation findPlace(const clang::SourceManager &manager,
+                         clang::SourceLocation location);
 
 /// Whether a model exists for a function, and its result.
 /// Handles the CUDA runtime and driver.

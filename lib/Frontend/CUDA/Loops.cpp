@@ -39,7 +39,8 @@ Interpreter::executeUnknownLoop(llvm::function_ref<Flow()> iteration,
   // for its events.
   bool savedCertain = certain;
   certain = false;
-  doubts.push_back("is in a loop whose trip count depends on " + *reason);
+  doubts.push_back(
+      {"is in a loop whose trip count depends on " + *reason, origins});
   std::vector<Cell *> changed;
   llvm::DenseMap<Cell *, bool> known;
   size_t numEvents = trace.events.size();
@@ -89,7 +90,8 @@ Interpreter::executeUnknownLoop(llvm::function_ref<Flow()> iteration,
     // It may return in some iteration, or never.
     leave(flow, {{}, reason});
     certain = false;
-    doubts.push_back("may have been left before, which depends on " + *reason);
+    doubts.push_back(
+        {"may have been left before, which depends on " + *reason, origins});
   }
   return exhausted ? Flow::Stop : Flow::Normal;
 }

@@ -97,8 +97,9 @@ Value Interpreter::compute(clang::BinaryOperatorKind op, const Value &left,
     clang::QualType type = operandType.getCanonicalType();
     bool isUnsigned =
         type->isUnsignedIntegerOrEnumerationType() || type->isPointerType();
-    unsigned bits =
-        type->isIntegralOrEnumerationType() ? context.getIntWidth(type) : 64;
+    unsigned bits = type->isIntegralOrEnumerationType()
+                        ? getContext().getIntWidth(type)
+                        : 64;
     std::optional<int64_t> value =
         computeInteger(op, left.integer, right.integer, isUnsigned, bits);
     if (!value)
@@ -121,8 +122,9 @@ Value Interpreter::compute(clang::BinaryOperatorKind op, const Value &left,
   };
   std::optional<double> a = toReal(left), b = toReal(right);
   if (a && b) {
-    bool isFloat = operandType->isRealFloatingType() &&
-                   context.getTypeSize(operandType.getCanonicalType()) == 32;
+    bool isFloat =
+        operandType->isRealFloatingType() &&
+        getContext().getTypeSize(operandType.getCanonicalType()) == 32;
     auto real = [&](double value) {
       return Value::makeReal(isFloat ? double(float(value)) : value, origins);
     };
@@ -361,7 +363,7 @@ Value Interpreter::evaluateBinary(const clang::BinaryOperator *expr) {
     if (expr->getOpcode() == clang::BO_Sub)
       return Value::makeInteger(a - b);
     return compute(expr->getOpcode(), Value::makeInteger(a),
-                   Value::makeInteger(b), context.LongTy, expr->getType(),
+                   Value::makeInteger(b), getContext().LongTy, expr->getType(),
                    expr);
   }
   // An empty range of null pointers.
@@ -374,8 +376,9 @@ Value Interpreter::evaluateBinary(const clang::BinaryOperator *expr) {
       left.byteOffset && right.byteOffset) {
     int64_t size = 1;
     if (!leftType->getPointeeType()->isVoidType())
-      size =
-          context.getTypeSizeInChars(leftType->getPointeeType()).getQuantity();
+      size = getContext()
+                 .getTypeSizeInChars(leftType->getPointeeType())
+                 .getQuantity();
     if (size > 0)
       return Value::makeInteger((*left.byteOffset - *right.byteOffset) / size);
   }

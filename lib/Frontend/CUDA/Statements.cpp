@@ -89,7 +89,7 @@ Interpreter::Flow Interpreter::branch(const Value &condition,
                      : storage.intern("the condition " + describe(why));
   bool savedCertain = certain;
   certain = false;
-  doubts.push_back("depends on " + *reason);
+  doubts.push_back({"depends on " + *reason, condition.origins});
   size_t mark = storage.mark();
   size_t numJumps = frame().jumps.size();
 
@@ -105,7 +105,8 @@ Interpreter::Flow Interpreter::branch(const Value &condition,
   certain = savedCertain;
   auto keepDoubt = [&] {
     certain = false;
-    doubts.push_back("may have been left before, which depends on " + *reason);
+    doubts.push_back({"may have been left before, which depends on " + *reason,
+                      condition.origins});
   };
   if (frame().jumps.size() > numJumps)
     keepDoubt();
@@ -193,7 +194,7 @@ Interpreter::Flow Interpreter::execute(const clang::Stmt *stmt) {
                    std::to_string(getPlace(stmt->getBeginLoc()).line) +
                    " is not followed");
     certain = false;
-    doubts.push_back("follows a goto");
+    doubts.push_back({"follows a goto", {}});
     return Flow::Normal;
   default:
     break;
@@ -238,8 +239,8 @@ Interpreter::Flow Interpreter::executeTry(const clang::CXXTryStmt *stmt) {
                    line + " is followed");
   // Whether it catches the exception is not looked at.
   certain = false;
-  doubts.push_back("is behind an exception that is perhaps caught at line " +
-                   line);
+  doubts.push_back(
+      {"is behind an exception that is perhaps caught at line " + line, {}});
   if (const clang::VarDecl *exception = handler->getExceptionDecl())
     declare(exception);
   return execute(handler->getHandlerBlock());
@@ -250,8 +251,8 @@ void Interpreter::destroy(const Value &object, clang::QualType type) {
   if (!record || !record->hasDefinition() || record->hasTrivialDestructor())
     return;
   const clang::CXXDestructorDecl *destructor = record->getDestructor();
-  const clang::FunctionDecl *definition = nullptr;
-  if (destructor && destructor->hasBody(definition))
+  if (const clang::FunctionDecl *definition =
+          destructor ? findBody(destructor) : nullptr)
     runBody(definition, {}, object, nullptr);
 }
 
@@ -268,7 +269,7 @@ Interpreter::Flow Interpreter::executeGoto(const clang::GotoStmt *stmt) {
                  std::to_string(getPlace(stmt->getBeginLoc()).line) +
                  " to a line before it is not followed");
   certain = false;
-  doubts.push_back("follows a goto");
+  doubts.push_back({"follows a goto", {}});
   return Flow::Normal;
 }
 
@@ -349,11 +350,11 @@ void Interpreter::declare(const clang::VarDecl *variable) {
   }
   clang::QualType type = variable->getType();
   // The length of a variable-length array is that of now.
-  if (const auto *array = context.getAsVariableArrayType(type)) {
+  if (const auto *array = getContext().getAsVariableArrayType(type)) {
     Value length =
         array->getSizeExpr() ? evaluateRvalue(array->getSizeExpr()) : Value();
     if (length.isInteger() && length.integer > 0)
-      type = context.getConstantArrayType(
+      type = getContext().getConstantArrayType(
           array->getElementType(), llvm::APInt(64, uint64_t(length.integer)),
           nullptr, clang::ArraySizeModifier::Normal, 0);
   }
@@ -455,10 +456,11 @@ Interpreter::Flow Interpreter::executeSwitch(const clang::SwitchStmt *stmt) {
     while (const auto *label = llvm::dyn_cast<clang::SwitchCase>(inner)) {
       Label entry = {index, std::nullopt};
       if (const auto *caseLabel = llvm::dyn_cast<clang::CaseStmt>(label)) {
-        llvm::APSInt low = caseLabel->getLHS()->EvaluateKnownConstInt(context);
+        llvm::APSInt low =
+            caseLabel->getLHS()->EvaluateKnownConstInt(getContext());
         llvm::APSInt high =
             caseLabel->getRHS()
-                ? caseLabel->getRHS()->EvaluateKnownConstInt(context)
+                ? caseLabel->getRHS()->EvaluateKnownConstInt(getContext())
                 : low;
         entry.range = {getBits(low), getBits(high)};
       }

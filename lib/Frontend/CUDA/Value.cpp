@@ -132,14 +132,25 @@ void Storage::giveType(Cell *cell, clang::QualType element) {
       element->isIncompleteType() || element->isDependentType() ||
       element->isFunctionType() || !cell->rawBytes)
     return;
-  int64_t size = context.getTypeSizeInChars(element).getQuantity();
+  int64_t size = context->getTypeSizeInChars(element).getQuantity();
   if (size <= 0)
     return;
   llvm::APInt count(64, uint64_t(*cell->rawBytes / size));
-  cell->type = context.getConstantArrayType(
+  cell->type = context->getConstantArrayType(
       element, count, nullptr, clang::ArraySizeModifier::Normal, 0);
   cell->isOpaque = false;
   build(cell, 0);
+}
+
+/// Whether both declare one class, perhaps in different units: these have a
+/// declaration each of what a header defines.
+static bool isSameRecord(const clang::RecordDecl *a,
+                         const clang::RecordDecl *b) {
+  if (&a->getASTContext() == &b->getASTContext())
+    return a->getCanonicalDecl() == b->getCanonicalDecl();
+  return a->isExternallyVisible() && b->isExternallyVisible() &&
+         a->getQualifiedNameAsString() == b->getQualifiedNameAsString() &&
+         llvm::range_size(a->fields()) == llvm::range_size(b->fields());
 }
 
 Cell *Storage::getField(Cell *record, const clang::FieldDecl *field) {
@@ -152,7 +163,7 @@ Cell *Storage::getField(Cell *record, const clang::FieldDecl *field) {
   unsigned bases = 0;
   if (const auto *cxx = llvm::dyn_cast<clang::CXXRecordDecl>(declared))
     bases = cxx->getNumBases();
-  if (field->getParent()->getCanonicalDecl() == declared->getCanonicalDecl()) {
+  if (isSameRecord(field->getParent(), declared)) {
     unsigned index = bases + field->getFieldIndex();
     return index < record->children.size() ? record->children[index] : nullptr;
   }

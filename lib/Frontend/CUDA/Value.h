@@ -179,7 +179,10 @@ using Changes = std::vector<std::pair<Cell *, Value>>;
 /// Makes cells and writes them with an undo log.
 class Storage {
 public:
-  explicit Storage(const clang::ASTContext &context) : context(context) {}
+  explicit Storage(const clang::ASTContext &context) : context(&context) {}
+
+  /// Types are those of \p unit from now on.
+  void enter(const clang::ASTContext &unit) { context = &unit; }
 
   /// New storage of \p type with unknown contents.
   Cell *make(clang::QualType type);
@@ -232,7 +235,7 @@ public:
 private:
   void build(Cell *cell, unsigned depth);
 
-  const clang::ASTContext &context;
+  const clang::ASTContext *context;
   std::deque<Cell> cells;
   std::deque<std::string> strings;
   std::vector<Cell *> escaped;

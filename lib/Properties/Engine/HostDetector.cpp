@@ -6,8 +6,38 @@
 
 #include "d2k/Frontend/CUDA/KernelName.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+
 using namespace d2k;
 using namespace d2k::properties;
+
+/// Whether \p kernel may be defined in the source \p file: what is known of it
+/// stands there, or in none of the sources.
+static bool mayBeFrom(const Analysis &analysis, const KernelFacts &kernel,
+                      const std::string &file) {
+  bool standsInFile = false, standsElsewhere = false;
+  auto look = [&](const SourceLocation &place) {
+    if (place.line == 0 || place.kind != LocationKind::Source)
+      return;
+    if (llvm::sys::fs::equivalent(place.file, file))
+      standsInFile = true;
+    else
+      standsElsewhere |=
+          llvm::any_of(analysis.inputs, [&](const InputFile &input) {
+            return llvm::sys::fs::equivalent(place.file, input.path);
+          });
+  };
+  for (const Fact &fact : kernel.facts)
+    llvm::for_each(fact.where, look);
+  for (const KernelLoop &loop : kernel.loops)
+    look(loop.where);
+  for (const NearMiss &miss : kernel.nearMisses)
+    llvm::for_each(miss.where, look);
+  for (const Undecided &entry : kernel.undecided)
+    llvm::for_each(entry.where, look);
+  return standsInFile || !standsElsewhere;
+}
 
 HostDetector::HostDetector(const cuda::HostProgram &program, Analysis &analysis,
                            const SnippetProvider &snippets)
@@ -16,16 +46,34 @@ HostDetector::HostDetector(const cuda::HostProgram &program, Analysis &analysis,
 std::optional<size_t> HostDetector::findKernel(const cuda::Event &event) const {
   if (event.kernel.empty())
     return std::nullopt;
-  auto [entry, isNew] = kernels.try_emplace(event.kernel);
+  auto [entry, isNew] = kernels.try_emplace({event.kernel, event.kernelFile});
   if (!isNew)
     return entry->second;
-  for (size_t i = 0; i < analysis.kernels.size(); ++i)
-    if (analysis.kernels[i].name == event.kernel)
-      return entry->second = i;
-  for (size_t i = 0; i < analysis.kernels.size(); ++i)
-    if (cuda::isSameKernelName(analysis.kernels[i].name, event.kernel))
-      return entry->second = i;
-  return std::nullopt;
+  auto findAll = [&](auto isSame) {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < analysis.kernels.size(); ++i)
+      if (isSame(analysis.kernels[i].name))
+        found.push_back(i);
+    return found;
+  };
+  std::vector<size_t> candidates =
+      findAll([&](const std::string &name) { return name == event.kernel; });
+  if (candidates.empty())
+    candidates = findAll([&](const std::string &name) {
+      return cuda::isSameKernelName(name, event.kernel);
+    });
+  // Files have kernels of their own under one name. Of a template that several
+  // files instantiate, all instances are the same.
+  if (candidates.size() > 1 && !event.kernelFile.empty()) {
+    llvm::erase_if(candidates, [&](size_t i) {
+      return !mayBeFrom(analysis, analysis.kernels[i], event.kernelFile);
+    });
+    if (candidates.size() > 1)
+      return std::nullopt;
+  }
+  if (!candidates.empty())
+    entry->second = candidates.front();
+  return entry->second;
 }
 
 Tristate HostDetector::hasBlocks(const cuda::Event &event) {
@@ -238,6 +286,20 @@ void HostDetector::finish(const PropertyInfo &info) {
 // Reachability
 //===----------------------------------------------------------------------===//
 
+/// Whether \p event is issued: always, or, where no workload says with what the
+/// host function is called, under some arguments.
+static bool isIssued(const cuda::HostTrace &trace, const cuda::Event &event) {
+  if (!trace.workload.empty())
+    return event.certain && event.count.value &&
+           HostDetector::hasBlocks(event) == Tristate::Yes;
+  auto depends = [](const cuda::Quantity &quantity) {
+    return quantity.value || quantity.origins.problem;
+  };
+  return event.dependsOnArguments && depends(event.count) &&
+         llvm::all_of(event.grid, depends) &&
+         llvm::all_of(event.block, depends);
+}
+
 /// How \p kernel is launched in one trace, and whether for a result; \p uses
 /// are those of the trace's events.
 static Tristate getReach(const HostDetector &detector,
@@ -253,7 +315,10 @@ static Tristate getReach(const HostDetector &detector,
       continue;
     std::optional<size_t> launched = detector.findKernel(event);
     // A launch of who knows what may be this one.
-    if (!launched && event.kernel.empty() && result == Tristate::No)
+    if (!launched && result == Tristate::No &&
+        (event.kernel.empty() ||
+         cuda::isSameKernelName(detector.getAnalysis().kernels[kernel].name,
+                                event.kernel)))
       result = Tristate::Unknown;
     if (launched != kernel)
       continue;
@@ -268,8 +333,7 @@ static Tristate getReach(const HostDetector &detector,
       because = uses[i].because;
     if (uses[i].used == Tristate::No)
       continue;
-    if (event.certain && blocks == Tristate::Yes && event.count.value &&
-        uses[i].used == Tristate::Yes)
+    if (isIssued(trace, event) && uses[i].used == Tristate::Yes)
       result = Tristate::Yes;
     else if (result == Tristate::No)
       result = Tristate::Unknown;

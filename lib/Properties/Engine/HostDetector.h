@@ -103,7 +103,9 @@ private:
   std::map<UndecidedKey, Finding> undecided;
   std::vector<std::pair<std::optional<size_t>, NearMiss>> nearMisses;
   std::set<size_t> settled;
-  mutable std::map<std::string, std::optional<size_t>> kernels;
+  /// By name, and by file where only that sees the name.
+  mutable std::map<std::pair<std::string, std::string>, std::optional<size_t>>
+      kernels;
 };
 
 } // namespace d2k::properties

@@ -152,7 +152,11 @@ ResultUse Walk::visitLaunch(const Event &event, const BufferUses &uses) {
     return use;
   for (const auto &[part, bytes] : uses.writes) {
     const Buffer &buffer = trace.buffers[part.first];
-    bool mayFill = !bytes || !buffer.bytes || *bytes >= *buffer.bytes;
+    // Without a task it is not known how large an output is: a program that
+    // compares kernels has them write the same one.
+    bool mayFill = bytes && buffer.bytes
+                       ? *bytes >= *buffer.bytes
+                       : detector.getProgram().anyShape.has_value();
     if (buffer.kind == Buffer::Kind::Output && part.second == 0 && mayFill &&
         !uses.readsUnknown &&
         std::none_of(

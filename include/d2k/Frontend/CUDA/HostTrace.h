@@ -161,6 +161,9 @@ struct Event {
   bool certain = true;
   /// The conditions and expressions that make it uncertain.
   std::vector<std::string> uncertainBecause;
+  /// All of these depend on the entry's arguments: there are calls that issue
+  /// it.
+  bool dependsOnArguments = true;
   /// Times it is issued: more than 1 in a loop whose trip count is known and
   /// whose body does not change it.
   Quantity count;
@@ -174,6 +177,9 @@ struct Event {
   /// Mangled as Clang does; see matchKernel for other compilers' names.
   std::string kernel;
   std::string kernelDemangled;
+  /// Of a kernel that only its own file sees: that file. Others may have one of
+  /// the same name.
+  std::string kernelFile;
   std::array<Quantity, 3> grid, block, cluster;
   Quantity dynamicShared;
   bool cooperative = false;
@@ -265,6 +271,12 @@ struct HostProgram {
   std::vector<SourceLoop> loops;
   /// The entry that was asked for, when no host function has its name.
   std::string missingEntry;
+  /// Host functions that launch and that no other one calls, when that entry is
+  /// missing.
+  std::vector<std::string> possibleEntries;
+  /// Kernel templates of which nothing is compiled, since nothing launches them
+  /// or names their arguments.
+  std::vector<KernelDefinition> unusedTemplates;
   /// One a workload, in their order. Without an entry to start from, one for
   /// each host function that launches and that no other function calls.
   std::vector<HostTrace> traces;
