@@ -100,6 +100,7 @@ private:
                   const std::vector<KernelFacts> &kernels);
   void finishClangTier();
   void nameSourcesAsGiven();
+  Result<void> failWithoutMatch();
 
   const AnalyzeRequest &request;
   bool keepKern;
@@ -561,6 +562,24 @@ static bool hasNvcc() {
          findCudaTool(CudaTool::Nvcc);
 }
 
+/// Says which kernels there are that --kernel does not match, if there are any.
+Result<void> Pipeline::failWithoutMatch() {
+  AnalyzeRequest everything = request;
+  everything.kernelFilter = nullptr;
+  everything.kernelPattern.clear();
+  Result<AnalyzeOutcome> all = Pipeline(everything, keepKern).run();
+  if (!all)
+    return forwardFailure(std::move(all));
+  std::string names;
+  for (const KernelFacts &kernel : all->analysis.kernels)
+    names += (names.empty() ? "" : "; ") + kernel.demangled;
+  if (names.empty())
+    return {};
+  return fail(FailureKind::Usage,
+              "--kernel: '" + request.kernelPattern +
+                  "' matches no kernel; there are: " + names);
+}
+
 Result<AnalyzeOutcome> Pipeline::run() {
   Analysis &analysis = outcome.analysis;
   analysis.tiers[Tier::Source].reason = "not asked for (--tiers)";
@@ -628,6 +647,9 @@ Result<AnalyzeOutcome> Pipeline::run() {
   }
   nameSourcesAsGiven();
   analysis.normalize();
+  if (request.kernelFilter && analysis.kernels.empty())
+    if (Result<void> matched = failWithoutMatch(); !matched)
+      return forwardFailure(std::move(matched));
   if (cache) {
     if (Result<void> added = cache->add(outcome, files); !added)
       return forwardFailure(std::move(added));

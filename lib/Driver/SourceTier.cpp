@@ -8,15 +8,55 @@
 #include "d2k/Support/CudaTools.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace d2k;
 
+/// "a, b"
+static std::string list(const std::vector<std::string> &words) {
+  return llvm::join(words, ", ");
+}
+
+/// Why nothing was followed.
+static std::string explainNoTrace(const AnalyzeRequest &request,
+                                  const cuda::HostProgram &program) {
+  if (request.entry.empty())
+    return "no host function launches a kernel";
+  std::string reason = "no host function is named " + request.entry +
+                       ", so that nothing is launched and nothing counts; ";
+  if (!program.possibleEntries.empty())
+    return reason + "name the one that is called with --entry: " +
+           list(program.possibleEntries);
+  return reason + "add one that launches the kernels" +
+         (request.workloads.empty()
+              ? ", or leave --entry out"
+              : " (d2k-run new makes a skeleton), or name yours with --entry");
+}
+
+/// Templates of which no kernel was made, when there are no other kernels.
+static std::string
+explainNoKernel(const std::vector<cuda::KernelDefinition> &templates) {
+  std::vector<std::string> names;
+  for (const cuda::KernelDefinition &kernel : templates)
+    names.push_back(kernel.demangled + " (line " +
+                    std::to_string(kernel.where.line) + ")");
+  return (templates.size() == 1 ? "the kernel template "
+                                : "the kernel templates ") +
+         list(names) + (templates.size() == 1 ? " is" : " are") +
+         " never instantiated, so that nothing is compiled: launch " +
+         (templates.size() == 1 ? "it" : "them") +
+         ", or instantiate by `template __global__ void " +
+         templates.front().demangled + "<...>(...);`";
+}
+
 /// Why the tier is not whole, or nothing.
 static std::string findGap(const AnalyzeRequest &request,
-                           const cuda::HostProgram &program) {
+                           const cuda::HostProgram &program,
+                           const Analysis &analysis) {
+  if (analysis.kernels.empty() && !program.unusedTemplates.empty())
+    return explainNoKernel(program.unusedTemplates);
   if (program.traces.empty())
-    return request.entry.empty() ? "no host function launches a kernel"
-                                 : "no host function is named " + request.entry;
+    return explainNoTrace(request, program);
   if (!program.complete)
     return "Clang does not understand everything that nvcc compiles; what it "
            "read of the host code counts";
@@ -77,18 +117,21 @@ void d2k::addSourceTier(const AnalyzeRequest &request,
   status.tool = program->tool;
   status.seconds = program->seconds;
   status.diagnostics = program->diagnostics;
-  status.reason = findGap(request, *program);
-  status.state = status.reason.empty() ? TierState::Ok : TierState::Partial;
   // Without PTX and machine code, the kernels are those that the source
   // defines.
   if (analysis.kernels.empty())
     for (const cuda::KernelDefinition &kernel : program->kernels) {
+      if (request.kernelFilter &&
+          !request.kernelFilter(kernel.mangled, kernel.demangled))
+        continue;
       KernelFacts facts;
       facts.name = kernel.mangled;
       facts.demangled = kernel.demangled;
       facts.readsUnknown = facts.writesUnknown = true;
       analysis.kernels.push_back(std::move(facts));
     }
+  status.reason = findGap(request, *program, analysis);
+  status.state = status.reason.empty() ? TierState::Ok : TierState::Partial;
   if (properties::needsDeviceSource(*program, analysis))
     if (Result<cuda::HostRequest> host =
             makeHostRequest(request, sources, analysis.target))

@@ -54,6 +54,12 @@ static std::string describeLoops(const KernelFacts &kernel) {
     text += ", " + std::to_string(mainLoops) + " in the main region";
   if (spinLoops != 0)
     text += ", " + std::to_string(spinLoops) + " spinning";
+  // Loops of PTX and of machine code are told to be the same by their lines.
+  bool hasLines = false;
+  for (const KernelLoop &loop : kernel.loops)
+    hasLines |= loop.where.line != 0 && loop.where.kind == LocationKind::Source;
+  if (!kernel.loops.empty() && !hasLines)
+    text += " without source lines (compile with -lineinfo)";
   return text;
 }
 
@@ -61,7 +67,10 @@ void KernelSection::writeText(const Report &report, TextWriter &writer) const {
   const Analysis &analysis = *report.analysis;
   writer.heading("Kernels");
   if (analysis.kernels.empty())
-    writer.pad(2).add("none was found").end();
+    writer.pad(2)
+        .add("none was found: nothing defines one, or only templates that "
+             "nothing instantiates")
+        .end();
   for (const KernelFacts &kernel : analysis.kernels) {
     size_t width = writer.getOptions().width;
     writer.pad(2).add(shorten(kernel.demangled, width - 2), Style::Cyan).end();
@@ -71,7 +80,8 @@ void KernelSection::writeText(const Report &report, TextWriter &writer) const {
       if (number)
         text += " | " + std::to_string(*number) + " " + unit;
     };
-    addNumber(kernel.launches, "launch sites");
+    if (kernel.launches)
+      text += " | " + formatCount(*kernel.launches, "launch site");
     addNumber(kernel.registers, "registers");
     addNumber(kernel.sharedBytes, "bytes of static shared memory");
     addNumber(kernel.spillBytes, "bytes spilled");
