@@ -82,8 +82,10 @@ Result<std::string> agent::makeGuidanceText(const std::string &dataRoot,
   Result<std::string> guidance =
       readFile(joinPath(dataRoot, "guidance/" + name + ".md"));
   if (!guidance)
-    return fail(FailureKind::Input, "task " + name + " has no guidance: " +
-                                        guidance.error().message);
+    return fail(FailureKind::Input,
+                "task " + name +
+                    " has no guidance: " + guidance.error().message +
+                    " (d2k-run list says which tasks have)");
   std::string text =
       arm == "placebo"
           ? makePlacebo(guidance->size())

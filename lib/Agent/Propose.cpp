@@ -282,7 +282,11 @@ Result<json::Value> agent::proposeDesign(const ProposeOptions &options,
   Result<std::string> guidanceText =
       readFile(joinPath(options.dataRoot, "guidance/" + task->name + ".md"));
   if (!guidanceText)
-    return forwardFailure(std::move(guidanceText));
+    return fail(FailureKind::Input,
+                "task " + task->name +
+                    " has no guidance, with which a design is compared: " +
+                    guidanceText.error().message +
+                    " (d2k-run list says which tasks have)");
   rubric::Guidance guidance = rubric::parseGuidance(*guidanceText);
   Result<rubric::Rubric> rubric = rubric::Rubric::load(
       joinPath(options.dataRoot, "rubrics/" + task->name + ".json"));

@@ -40,6 +40,6 @@ static Result<int> runAgentCommand(const Arguments &arguments) {
 
 Command d2k::run::getAgentCommand() {
   return {"agent", "TASK",
-          "let a model work on a task; goes on when DIR holds a run",
+          "Lets a model work on a task; goes on when DIR holds a run.",
           addRunOptions(addModelOptions({})), runAgentCommand};
 }

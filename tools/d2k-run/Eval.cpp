@@ -222,8 +222,7 @@ static Result<int> runEval(const Arguments &arguments) {
 run::Command d2k::run::getEvalCommand() {
   return {
       "eval", "TASK SUBMISSION",
-      "compile, validate and time a submission; SUBMISSION is a .cu file or a "
-      "folder",
+      "Compiles, validates and times a submission: a .cu file or a folder.",
       addEvaluateOptions(
           {{"workload", "ID", "only this one; may be given several times"},
            {"held-out", "", "also the held-out workloads"},

@@ -60,7 +60,7 @@ static Result<int> propose(const Arguments &arguments) {
 Command d2k::run::getProposeCommand() {
   return {
       "propose", "TASK",
-      "the design that a model proposes unaided, beside the experts'",
+      "Asks a model for a design unaided, and sets it beside the experts'.",
       addModelOptions(
           {{"out", "DIR", "where the conversation and proposal.json go"},
            {"judge", "PROVIDER:MODEL", "a model that assesses it too"},

@@ -24,7 +24,9 @@ static std::string formatSpeedup(const std::optional<double> &speedup) {
 
 static Result<int> replay(const Arguments &arguments) {
   if (arguments.getPositional().size() != 1)
-    return fail(FailureKind::Usage, "expected the folder of a run");
+    return fail(FailureKind::Usage,
+                "expected the folder of a run, what --out of d2k-run agent or "
+                "serve named");
   const std::string &directory = arguments.getPositional().front();
   Result<std::string> task = readRunTask(directory);
   if (!task)
@@ -63,6 +65,6 @@ static Result<int> replay(const Arguments &arguments) {
 
 Command d2k::run::getReplayCommand() {
   return {"replay", "DIR",
-          "evaluate every submission of a run again and compare",
+          "Evaluates every submission of a run again and compares.",
           addEvaluateOptions({{"quiet", "", "no progress"}}), replay};
 }

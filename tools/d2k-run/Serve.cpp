@@ -48,10 +48,11 @@ static Result<int> serve(const Arguments &arguments) {
 }
 
 Command d2k::run::getServeCommand() {
-  return {"serve", "--mcp TASK",
-          "the same tools and budget for an outside agent, over MCP (stdio)",
-          addRunOptions({{"mcp", "", "speak the Model Context Protocol"},
-                         {"finish", "",
-                          "end the run: measure its best submission again"}}),
-          serve};
+  return {
+      "serve", "--mcp TASK",
+      "Offers the same tools and budget to an outside agent, over MCP (stdio).",
+      addRunOptions(
+          {{"mcp", "", "speak the Model Context Protocol"},
+           {"finish", "", "end the run: measure its best submission again"}}),
+      serve};
 }

@@ -45,8 +45,9 @@ static Result<int> show(const Arguments &arguments) {
   if (*levels != 0) {
     std::string path = joinPath(*root, "guidance/" + name + ".md");
     if (!isRegularFile(path))
-      return fail(FailureKind::Input, "task " + name + " has no guidance: " +
-                                          path + " does not exist");
+      return fail(FailureKind::Input,
+                  "task " + name + " has no guidance: " + path +
+                      " does not exist (d2k-run list says which tasks have)");
     Result<std::string> guidance = readFile(path);
     if (!guidance)
       return forwardFailure(std::move(guidance));

@@ -9,6 +9,7 @@
 #include "d2k/Support/Terminal.h"
 #include "d2k/Support/Version.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using namespace d2k;
@@ -21,11 +22,31 @@ static std::vector<Command> getCommands() {
           getDoctorCommand()};
 }
 
+/// Prints \p text in lines of at most 80 columns, from \p column on, where the
+/// cursor is.
+static void printWrapped(std::string_view text, size_t column) {
+  constexpr size_t kWidth = 80;
+  size_t at = column;
+  while (!text.empty()) {
+    std::string_view word = text.substr(0, text.find(' '));
+    if (at != column && at + 1 + word.size() > kWidth) {
+      std::printf("\n%*s", int(column), "");
+      at = column;
+    }
+    std::printf("%s%.*s", at == column ? "" : " ", int(word.size()),
+                word.data());
+    at += (at != column) + word.size();
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+  std::puts("");
+}
+
 static void printHelp() {
   std::puts("usage: d2k-run COMMAND [options] [arguments]\n\ncommands:");
-  for (const Command &command : getCommands())
-    std::printf("  %-12s %s\n", std::string(command.name).c_str(),
-                std::string(command.summary).c_str());
+  for (const Command &command : getCommands()) {
+    std::printf("  %-12s ", std::string(command.name).c_str());
+    printWrapped(command.summary, 15);
+  }
   std::puts(
       "\nd2k-run COMMAND --help explains a command; --version prints the "
       "version.\n"
@@ -36,15 +57,24 @@ static void printHelp() {
 }
 
 static void printHelp(const Command &command) {
-  std::printf("usage: d2k-run %s [options] %s\n\n%s\n\noptions:\n",
-              std::string(command.name).c_str(),
-              std::string(command.arguments).c_str(),
-              std::string(command.summary).c_str());
+  std::printf("usage: d2k-run %s%s%s%s\n\n", std::string(command.name).c_str(),
+              command.options.empty() ? "" : " [options]",
+              command.arguments.empty() ? "" : " ",
+              std::string(command.arguments).c_str());
+  printWrapped(command.summary, 0);
+  if (!command.options.empty())
+    std::puts("\noptions:");
+  constexpr size_t kColumn = 28;
   for (const Option &option : command.options) {
-    std::string left = "--" + std::string(option.name);
+    std::string left = "  --" + std::string(option.name);
     if (!option.value.empty())
       left += " " + std::string(option.value);
-    std::printf("  %-26s %s\n", left.c_str(), std::string(option.help).c_str());
+    // What is too long for its column has a line of its own.
+    if (left.size() + 1 > kColumn)
+      std::printf("%s\n%*s", left.c_str(), int(kColumn), "");
+    else
+      std::printf("%-*s", int(kColumn), left.c_str());
+    printWrapped(option.help, kColumn);
   }
 }
 
