@@ -4,12 +4,19 @@
 // a sequence's queries are the rows of one matrix tile, 64 or 16 of them, and a
 // page is a tile of the cache that is read once: as keys with all its columns,
 // as values with the first 512. Sequences are split so that all SMs have work
-// and joined in a second kernel. Products are mma.sync on bf16; the next page
-// is copied by cp.async meanwhile.
+// and joined in a second kernel.
+//
+// Tiles of 64 rows are multiplied with wgmma where the chip has it: a warpgroup
+// computes the scores of a page, their softmax and half of the columns of the
+// result, a second one the other half, and a producer warp copies the pages.
+// Two of them fit into shared memory: a page is given back while the scores of
+// the next one are computed. Elsewhere, and for 16 rows, products are mma.sync,
+// and the next page is copied by cp.async meanwhile.
 
 #include "d2k_mla_decode.h"
 
-#include "d2k/Baseline/MmaSync.cuh"
+#include "d2k/Baseline/Attention.cuh"
+#include "d2k/Baseline/TensorRing.cuh"
 
 #include <algorithm>
 #include <cstdio>
@@ -281,6 +288,288 @@ __global__ void __launch_bounds__(kThreads, 1) decodeSplit(Problem problem) {
     }
 }
 
+//===----------------------------------------------------------------------===//
+// wgmma
+//===----------------------------------------------------------------------===//
+
+namespace wide {
+
+constexpr int kRows = 64;
+constexpr int kWideThreads = 3 * 128;
+/// A box of a tensor copy: 64 columns of 64 rows. Nine are a tile.
+constexpr int kBox = 64 * 128, kBoxes = kRow / 64, kTile = kBoxes * kBox;
+constexpr int kStages = 2;
+constexpr int kBarriers = 2 + 2 * kStages;
+constexpr int kWeights = kRows * kPage * int(sizeof(Bf16));
+/// 1024 bytes to align, the period of the swizzle. Behind the barriers are, of
+/// each row, what the result is to be multiplied with, and 1 / sum.
+constexpr int kBytes = 1024 + (1 + kStages) * kTile + kWeights + kBarriers * 8 +
+                       2 * kRows * int(sizeof(float));
+
+/// Barriers between the two warpgroups, and of each.
+enum Barrier { WeightsReady = 1, WeightsRead, Ended, OfGroup };
+/// The warpgroup that computes scores, and the other one.
+enum Group { Scores, Helper };
+
+} // namespace wide
+
+/// A block a split of a sequence for up to 64 of its rows.
+__global__ void __launch_bounds__(wide::kWideThreads, 1)
+    decodeSplitWide(const __grid_constant__ CUtensorMap mapQ,
+                    const __grid_constant__ CUtensorMap mapCache,
+                    const __grid_constant__ Problem problem) {
+#if D2K_HAS_WGMMA
+  using namespace wide;
+  constexpr unsigned kAll = 0xffffffffu;
+  /// Columns of the result of a warpgroup.
+  constexpr int kHalf = kValues / 2;
+  // 384 threads begin with 168 registers each; 128 * 40 + 256 * 232 = 64512.
+  constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
+  int64_t b = blockIdx.z;
+  int64_t firstRow = int64_t(blockIdx.y) * kRows;
+  int64_t length = problem.lengths[b];
+  int64_t first = int64_t(blockIdx.x) * problem.splitTokens;
+  if (first >= length)
+    return;
+  int tokens = int(min(problem.splitTokens, length - first));
+  int tiles = (tokens + kPage - 1) / kPage;
+
+  extern __shared__ uint8_t shared[];
+  uint32_t base = (getSharedAddress(shared) + 1023) & ~1023u;
+  uint8_t *aligned = shared + (base - getSharedAddress(shared));
+  uint32_t barriers = base + (1 + kStages) * kTile + kWeights;
+  TensorRing<1> ringQ = {base, barriers, kTile};
+  TensorRing<kStages> ring = {base + kTile, barriers + 16, kTile};
+  SharedMatrix<kPage> weights = {
+      reinterpret_cast<Bf16 *>(aligned + (1 + kStages) * kTile)};
+  auto *factors = reinterpret_cast<float *>(aligned + (1 + kStages) * kTile +
+                                            kWeights + kBarriers * 8);
+  float *inverses = factors + kRows;
+  // The same for all lanes of a warp, and said so to the compiler.
+  int warp = __shfl_sync(kAll, int(threadIdx.x) / 32, 0);
+  int lane = int(threadIdx.x) % 32;
+  if (warp == 0 && electOneLane()) {
+    ringQ.init(1); // Nobody gives it back.
+    ring.init(8);
+    fenceBarriers();
+  }
+  __syncthreads();
+
+  if (warp < 4) {
+    giveRegisters<kProducerRegisters>();
+    if (warp == 0 && electOneLane()) {
+      const int32_t *table =
+          problem.table + b * problem.tableColumns + first / kPage;
+      ringQ.fill<kBoxes>(mapQ, 0, int(b * problem.rows + firstRow));
+      int page = table[0];
+      for (int tile = 0; tile < tiles; ++tile) {
+        int next = tile + 1 < tiles ? table[tile + 1] : 0;
+        ring.fill<kBoxes>(mapCache, 0, page * kPage);
+        page = next;
+      }
+    }
+    return;
+  }
+
+  takeRegisters<kConsumerRegisters>();
+  int group = warp / 4 - 1;
+  int warpRow = warp % 4 * 16;
+  int rows[2] = {warpRow + lane / 4, warpRow + lane / 4 + 8};
+  float o[kHalf / 2];
+  uint32_t operand[kPage / 16][4];
+
+  // Beyond the length are NaN, where weights of zero do not help: this
+  // warpgroup's columns of the last tile become zeros there.
+  auto clearBeyond = [&](uint32_t tileData) {
+    int valid = tokens - (tiles - 1) * kPage;
+    if (valid == kPage)
+      return;
+    auto *data = aligned + (tileData - base) + group * (kHalf / 64) * kBox;
+    for (int i = int(threadIdx.x) % 128; i < (kPage - valid) * kHalf / kChunk;
+         i += 128) {
+      int row = valid + i / (kHalf / kChunk), chunk = i % (kHalf / kChunk);
+      // The swizzle changes the order of the chunks of a row only.
+      *reinterpret_cast<uint4 *>(data + chunk / 8 * kBox + row * 128 +
+                                 chunk % 8 * 16) = make_uint4(0, 0, 0, 0);
+    }
+    fenceForProducts();
+    meetAt(OfGroup + group, 128);
+  };
+  // Starts the products of the weights with this warpgroup's columns.
+  auto multiplyValues = [&](uint32_t tileData, bool isFirst) {
+    uint64_t v = describeTransposed(
+        tileData + uint32_t(group * (kHalf / 64) * kBox), kBox);
+    fenceAccumulators();
+#pragma unroll
+    for (int i = 0; i < kPage / 16; ++i)
+      multiplyAsync(o, operand[i], v + uint64_t(i * 128), !isFirst || i > 0);
+    commitProducts();
+  };
+  auto scaleResult = [&](const float (&kept)[2]) {
+#pragma unroll
+    for (int n = 0; n < kHalf / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        o[4 * n + i] *= kept[i / 2];
+  };
+
+  if (group == Scores) {
+    float s[kPage / 2], kept[2];
+    SoftmaxRow softmax[2];
+    // The first token that a row cannot see, after the split's first one.
+    int limits[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      limits[half] = int(min(
+          int64_t(tokens),
+          length - first -
+              (problem.queries - 1 - (firstRow + rows[half]) / problem.heads)));
+    // Starts the products of Q with the page at `keys`.
+    auto multiplyKeys = [&](const TensorRing<kStages> &keys) {
+      keys.wait();
+      uint64_t q = describeOperand(ringQ.getData());
+      uint64_t k = describeOperand(keys.getData());
+      pin(q);
+      fenceAccumulators();
+#pragma unroll
+      for (int i = 0; i < kRow / 16; ++i)
+        multiplyAsync(s, q + uint64_t(i / 4 * (kBox / 16) + i % 4 * 2),
+                      k + uint64_t(i / 4 * (kBox / 16) + i % 4 * 2), i > 0);
+      commitProducts();
+    };
+    auto computeWeights = [&](int tile) {
+      int token = tile * kPage + lane % 4 * 2;
+      if (tile * kPage + kPage > min(limits[0], limits[1]))
+#pragma unroll
+        for (int j = 0; j < kPage / 8; ++j)
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            if (token + 8 * j + i % 2 >= limits[i / 2])
+              s[4 * j + i] = -INFINITY;
+      applySoftmax<kPage>(s, softmax, kept, problem.scale);
+    };
+    auto passWeights = [&] {
+#pragma unroll
+      for (int i = 0; i < kPage / 16; ++i)
+#pragma unroll
+        for (int r = 0; r < 4; ++r) {
+          operand[i][r] = packBf16(s[8 * i + 2 * r], s[8 * i + 2 * r + 1]);
+          storePair(weights.at(rows[r % 2], 2 * i + r / 2) + lane % 4 * 2,
+                    operand[i][r]);
+        }
+      pin(operand);
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        if (lane % 4 == 0)
+          factors[rows[half]] = kept[half];
+      arriveAt(WeightsReady, 256);
+    };
+    ringQ.wait();
+    multiplyKeys(ring);
+    for (int tile = 0; tile < tiles; ++tile) {
+      waitForProductsBut<0>();
+      pin(s);
+      computeWeights(tile);
+      if (tile > 0)
+        meetAt(WeightsRead, 256);
+      passWeights();
+      if (tile > 0)
+        scaleResult(kept);
+      if (tile + 1 == tiles)
+        break;
+      multiplyValues(ring.getData(), tile == 0);
+      TensorRing<kStages> next = ring;
+      next.advance();
+      multiplyKeys(next);
+      // The page is given back before the scores of the next one are there, so
+      // that another one is copied meanwhile.
+      waitForProductsBut<1>();
+      pin(o);
+      ring.release();
+    }
+    clearBeyond(ring.getData());
+    multiplyValues(ring.getData(), tiles == 1);
+    waitForProductsBut<0>();
+    pin(o);
+    ring.release();
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float sum = sumOfRow(softmax[half].sum);
+      int64_t row = firstRow + rows[half];
+      if (lane % 4 != 0)
+        continue;
+      inverses[rows[half]] = 1 / sum;
+      if (row >= problem.rows)
+        continue;
+      int64_t at = b * problem.rows + row;
+      float best = softmax[half].maximum * problem.scale;
+      if (problem.splits == 1)
+        problem.lse[at] = best * kLn2 + logf(sum);
+      else
+        problem.partialSums[at * problem.splits + blockIdx.x] =
+            make_float2(best, sum);
+    }
+  } else {
+    uint32_t laneWeights = weights.getLaneA(warpRow);
+    for (int tile = 0; tile < tiles; ++tile) {
+      meetAt(WeightsReady, 256);
+#pragma unroll
+      for (int i = 0; i < kPage / 16; ++i)
+        weights.loadA(operand[i], laneWeights, 0, i);
+      pin(operand);
+      float kept[2] = {factors[rows[0]], factors[rows[1]]};
+      if (tile + 1 < tiles)
+        arriveAt(WeightsRead, 256);
+      if (tile > 0)
+        scaleResult(kept);
+      ring.wait();
+      if (tile + 1 == tiles)
+        clearBeyond(ring.getData());
+      multiplyValues(ring.getData(), tile == 0);
+      waitForProductsBut<0>();
+      pin(o);
+      ring.release();
+    }
+  }
+  meetAt(Ended, 256);
+
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    int64_t row = firstRow + rows[half];
+    int64_t at = b * problem.rows + row;
+    float inverse = inverses[rows[half]];
+    int column = group * kHalf;
+#pragma unroll
+    for (int n = 0; n < kHalf / 32; ++n) {
+      if (problem.splits == 1) {
+        uint32_t words[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+          words[j] = packBf16(o[16 * n + 4 * j + 2 * half] * inverse,
+                              o[16 * n + 4 * j + 2 * half + 1] * inverse);
+        transposeQuad(words);
+        if (row < problem.rows)
+          *reinterpret_cast<uint4 *>(problem.output + at * kValues + column +
+                                     32 * n + lane % 4 * kChunk) =
+              make_uint4(words[0], words[1], words[2], words[3]);
+      } else if (row < problem.rows) {
+        float *to = problem.partial +
+                    (at * problem.splits + blockIdx.x) * kValues + column +
+                    32 * n + lane % 4 * 2;
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+          *reinterpret_cast<float2 *>(to + 8 * j) = make_float2(
+              o[16 * n + 4 * j + 2 * half], o[16 * n + 4 * j + 2 * half + 1]);
+      }
+    }
+  }
+#endif
+}
+
+//===----------------------------------------------------------------------===//
+// Splits
+//===----------------------------------------------------------------------===//
+
 constexpr int kJoinThreads = kValues / 4;
 
 /// Joins the splits of a row; a thread four columns.
@@ -344,16 +633,18 @@ int64_t chooseSplits(const d2k_mla_decode_args &args, int64_t blocks,
   return best;
 }
 
-template <int kRowTiles>
-int launch(Problem &problem, const d2k_mla_decode_args &args, void *workspace,
-           size_t workspaceBytes, cudaStream_t stream) {
+/// A launch of either kernel: of \p rowsOfBlock rows a block.
+template <typename Launch>
+int launchSplits(Problem &problem, const d2k_mla_decode_args &args,
+                 void *workspace, size_t workspaceBytes, int64_t rowsOfBlock,
+                 cudaStream_t stream, const Launch &launch) {
   int device = 0, processors = 0;
   if (cudaError_t error = cudaGetDevice(&device))
     return error;
   if (cudaError_t error = cudaDeviceGetAttribute(
           &processors, cudaDevAttrMultiProcessorCount, device))
     return error;
-  int64_t rowBlocks = divideUp(problem.rows, kRowTiles * 16);
+  int64_t rowBlocks = divideUp(problem.rows, rowsOfBlock);
   int64_t splits =
       chooseSplits(args, rowBlocks * args.B, processors, workspaceBytes);
   problem.splitTokens = divideUp(divideUp(args.longest, splits), kPage) * kPage;
@@ -361,21 +652,56 @@ int launch(Problem &problem, const d2k_mla_decode_args &args, void *workspace,
   problem.partial = static_cast<float *>(workspace);
   problem.partialSums = reinterpret_cast<float2 *>(
       problem.partial + args.B * problem.rows * problem.splits * kValues);
-  constexpr int kBytes = int(sizeof(Memory<kRowTiles>));
-  if (cudaError_t error = cudaFuncSetAttribute(
-          decodeSplit<kRowTiles>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-          kBytes))
+  if (int error = launch(dim3(unsigned(problem.splits), unsigned(rowBlocks),
+                              unsigned(args.B))))
     return error;
-  decodeSplit<kRowTiles>
-      <<<dim3(unsigned(problem.splits), unsigned(rowBlocks), unsigned(args.B)),
-         kThreads, kBytes, stream>>>(problem);
   if (problem.splits > 1)
     joinSplits<<<dim3(unsigned(problem.rows), unsigned(args.B)), kJoinThreads,
                  0, stream>>>(problem);
   return cudaGetLastError();
 }
 
-char identity[120] = "split-KV mma.sync decode, hand-written, not yet called";
+template <typename Kernel>
+int allowShared(Kernel *kernel, int bytes) {
+  return cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+}
+
+template <int kRowTiles>
+int launch(Problem &problem, const d2k_mla_decode_args &args, void *workspace,
+           size_t workspaceBytes, cudaStream_t stream) {
+  constexpr int kBytes = int(sizeof(Memory<kRowTiles>));
+  return launchSplits(
+      problem, args, workspace, workspaceBytes, kRowTiles * 16, stream,
+      [&](dim3 grid) {
+        if (int error = allowShared(decodeSplit<kRowTiles>, kBytes))
+          return error;
+        decodeSplit<kRowTiles><<<grid, kThreads, kBytes, stream>>>(problem);
+        return int(cudaGetLastError());
+      });
+}
+
+int launchWide(Problem &problem, const d2k_mla_decode_args &args,
+               void *workspace, size_t workspaceBytes, cudaStream_t stream) {
+  CUtensorMap mapQ, mapCache;
+  if (int error = describeMatrix(mapQ, args.q, args.B * problem.rows, kRow,
+                                 wide::kRows))
+    return error;
+  if (int error =
+          describeMatrix(mapCache, args.cache, args.pages * kPage, kRow, kPage))
+    return error;
+  return launchSplits(
+      problem, args, workspace, workspaceBytes, wide::kRows, stream,
+      [&](dim3 grid) {
+        if (int error = allowShared(decodeSplitWide, wide::kBytes))
+          return error;
+        decodeSplitWide<<<grid, wide::kWideThreads, wide::kBytes, stream>>>(
+            mapQ, mapCache, problem);
+        return int(cudaGetLastError());
+      });
+}
+
+char identity[120] = "split-KV decode, hand-written, not yet called";
 
 } // namespace
 
@@ -397,13 +723,18 @@ extern "C" int d2k_mla_decode(const d2k_mla_decode_args *args, void *workspace,
   problem.scale = args->scale * 1.44269504f;
   if (args->B > 65535 || divideUp(problem.rows, 16) > 65535)
     return cudaErrorInvalidValue;
-  bool isNarrow = problem.rows <= 16;
+  bool isNarrow = problem.rows <= 16, hasWgmma = false;
+  if (int error = findWgmma(hasWgmma))
+    return error;
+  bool isWide = !isNarrow && hasWgmma && args->pages * kPage <= INT32_MAX &&
+                args->B * problem.rows <= INT32_MAX;
   int error =
       isNarrow ? launch<1>(problem, *args, workspace, workspace_bytes, stream)
+      : isWide ? launchWide(problem, *args, workspace, workspace_bytes, stream)
                : launch<4>(problem, *args, workspace, workspace_bytes, stream);
   std::snprintf(identity, sizeof(identity),
-                "split-KV mma.sync decode, hand-written, tiles of %d rows, %d "
-                "splits",
-                isNarrow ? 16 : 64, problem.splits);
+                "split-KV %s decode, hand-written, tiles of %d rows, %d splits",
+                isWide ? "wgmma" : "mma.sync", isNarrow ? 16 : 64,
+                problem.splits);
   return error;
 }

@@ -127,6 +127,21 @@ __device__ inline void copyBox(uint32_t to, const CUtensorMap &map, int column,
       : "memory");
 }
 
+/// Makes what this thread has written to shared memory visible to products and
+/// tensor copies.
+__device__ inline void fenceForProducts() {
+  asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
+}
+
+/// Waits at a barrier of the block, 1 to 15, until \p threads are there, or
+/// only arrives.
+__device__ inline void meetAt(int barrier, int threads) {
+  asm volatile("bar.sync %0, %1;\n" ::"r"(barrier), "r"(threads) : "memory");
+}
+__device__ inline void arriveAt(int barrier, int threads) {
+  asm volatile("bar.arrive %0, %1;\n" ::"r"(barrier), "r"(threads) : "memory");
+}
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
@@ -171,6 +186,12 @@ __device__ inline void pin(uint32_t (&operand)[kCount][4]) {
 #pragma unroll
     for (int j = 0; j < 4; ++j)
       asm volatile("" : "+r"(operand[i][j])::"memory");
+}
+
+/// Keeps the compiler from computing ahead of a loop, and keeping in registers,
+/// what follows from a descriptor.
+__device__ inline void pin(uint64_t &descriptor) {
+  asm volatile("" : "+l"(descriptor));
 }
 
 /// Describes the operand at a shared address that is a multiple of 1024: rows
@@ -229,7 +250,7 @@ __device__ inline void multiplyAsync(float (&sums)[128], uint64_t x, uint64_t w,
       : "memory");
 }
 
-/// The same with 128 and 80 rows of W.
+/// The same with 128, 80 and 64 rows of W.
 __device__ inline void multiplyAsync(float (&sums)[64], uint64_t x, uint64_t w,
                                      int accumulate) {
   asm volatile(
@@ -262,6 +283,22 @@ __device__ inline void multiplyAsync(float (&sums)[40], uint64_t x, uint64_t w,
       "accumulate, 1, 1, 0, 0;\n"
       "}\n"
       : D2K_SUMS16(0), D2K_SUMS16(16), D2K_SUMS4(32), D2K_SUMS4(36)
+      : "l"(x), "l"(w), "r"(accumulate)
+      : "memory");
+}
+
+__device__ inline void multiplyAsync(float (&sums)[32], uint64_t x, uint64_t w,
+                                     int accumulate) {
+  asm volatile(
+      "{\n"
+      ".reg .pred accumulate;\n"
+      "setp.ne.b32 accumulate, %34, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
+      "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "
+      "%28, %29, %30, %31}, %32, %33, accumulate, 1, 1, 0, 0;\n"
+      "}\n"
+      : D2K_SUMS16(0), D2K_SUMS16(16)
       : "l"(x), "l"(w), "r"(accumulate)
       : "memory");
 }

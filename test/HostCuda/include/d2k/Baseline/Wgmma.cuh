@@ -111,6 +111,13 @@ inline void arriveExpecting(uint32_t barrier, int bytes) {
   state.advance();
 }
 
+inline void meetAt(int barrier, int threads) {
+  host::waitForBlock(0, false, barrier, unsigned(threads));
+}
+inline void arriveAt(int barrier, int threads) {
+  host::arriveAtBarrier(barrier, unsigned(threads));
+}
+
 /// Where the hardware looks for an address in the swizzle of 128 bytes.
 inline uint32_t swizzle(uint32_t address) {
   return address ^ (address >> 7 & 7) << 4;
@@ -150,12 +157,14 @@ template <int kCount>
 inline void takeRegisters() {}
 template <int kCount>
 inline void giveRegisters() {}
+inline void fenceForProducts() {}
 inline void fenceAccumulators() {}
 
 template <int kCount>
 inline void pin(float (&)[kCount]) {}
 template <int kCount>
 inline void pin(uint32_t (&)[kCount][4]) {}
+inline void pin(uint64_t &) {}
 
 inline uint64_t describeOperand(uint32_t address) {
   return uint64_t((address & 0x3ffff) >> 4) | uint64_t(1) << 16 |
