@@ -161,6 +161,36 @@ static std::string describeIsolation(const Isolation &isolation) {
   return text;
 }
 
+/// What to do about a verdict, as docs/ThreatModel.md has it at length; empty
+/// where the reason says it all.
+static std::string_view getAdvice(Verdict verdict) {
+  switch (verdict) {
+  case Verdict::Correct:
+  case Verdict::CompileError:
+    return "";
+  case Verdict::Incorrect:
+    return "--workload ID tries one again; --sanitize looks for stray accesses "
+           "and races";
+  case Verdict::Crash:
+    return "--sanitize looks for stray accesses and races";
+  case Verdict::Timeout:
+    return "a hang, or a slow call: --call-timeout SECONDS allows longer ones";
+  case Verdict::Unstable:
+    return "the GPU was too hot, which is no fault of the submission: measure "
+           "again";
+  case Verdict::InvalidMeasurement:
+    return "measure again on a quiet machine; if that does not help, look for "
+           "work that the stream does not wait for (docs/Timing.md)";
+  case Verdict::Quarantined:
+    return "faster than physics allows: a person has to look; most often a "
+           "part of the work is not done (docs/Timing.md)";
+  case Verdict::Exploit:
+    return "the code breaks the rules, or attacked the harness "
+           "(docs/SubmissionRules.md)";
+  }
+  return "";
+}
+
 void TextWriter::writeSummary() {
   if (std::optional<metrics::TaskSpeedup> speedup = evaluation.getSpeedup())
     line("speedup " +
@@ -192,6 +222,8 @@ void TextWriter::writeSummary() {
     line(paint(sanitize(describeIsolation(evaluation.isolation)), Style::Dim,
                color));
   line("verdict: " + paintVerdict(evaluation.verdict, 0));
+  if (std::string_view advice = getAdvice(evaluation.verdict); !advice.empty())
+    line(paint("  " + std::string(advice), Style::Dim, color));
 }
 
 std::string TextWriter::write() {
