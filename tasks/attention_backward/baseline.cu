@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The baseline of attention_backward: FlashAttention-2's backward pass on
-// mma.sync. A block has 128 keys of a query head and walks along the queries
-// that see them, 64 at a time: scores and their gradients come out with keys as
-// rows, so that the products into dV and dK take them from registers; dS goes
-// through shared memory to the product into dQ. Sums over blocks and heads are
-// fp32 atomics into the workspace, which a last kernel rounds. No library: it
-// leaves a part of the matrix rate of sm_90a and sm_100a unused, which wgmma
-// and tcgen05 reach only.
+// The baseline of attention_backward: FlashAttention-2's backward pass. A block
+// has 128 keys of a query head and walks along the queries that see them, 64 at
+// a time: scores and their gradients come out with keys as rows, so that the
+// products into dV and dK take them from registers; dS goes through shared
+// memory to the product into dQ. Sums over blocks and heads are fp32 atomics
+// into the workspace, which a last kernel rounds. No library. Products are
+// wgmma where the chip has it, fed by tensor copies of a producer warp, and
+// mma.sync elsewhere, which leaves a part of the matrix rate of sm_100a unused.
 
 #include "d2k_attention_backward.h"
 
 #include "d2k/Baseline/MmaSync.cuh"
+#include "d2k/Baseline/TensorRing.cuh"
 
 #include <cmath>
 
@@ -260,6 +261,284 @@ __global__ void __launch_bounds__(kThreads, 1) differentiate(Problem p) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// wgmma
+//===----------------------------------------------------------------------===//
+
+/// Two warpgroups with 64 keys each, and a producer.
+template <int kWidth>
+struct WideShape {
+  static constexpr int kThreads = 3 * 128;
+  static constexpr int kStages = 2;
+  /// A box of a tensor copy has 64 columns.
+  static constexpr int kBoxes = kWidth / 64;
+  static constexpr int kBoxK = kKeys * 128, kBoxQ = kQueries * 128;
+  static constexpr int kBytesK = kBoxes * kBoxK, kBytesQ = kBoxes * kBoxQ;
+  static constexpr int kBytesS = kKeys * kQueries * int(sizeof(Bf16));
+  static constexpr int kBarriers = 2 * 2 + 2 * 2 * kStages;
+  static constexpr int kRows = 2 * 2 * kQueries * int(sizeof(float));
+  /// 1024 bytes to align, the period of the swizzle.
+  static constexpr int kBytes = 1024 + 2 * kBytesK + 2 * kStages * kBytesQ +
+                                kBytesS + kRows + kBarriers * 8;
+};
+
+/// Barriers of both warpgroups: nobody reads dS any more; dS is there.
+enum Barrier { GradientsRead = 1, GradientsReady };
+
+template <int kWidth>
+__global__ void __launch_bounds__(WideShape<kWidth>::kThreads, 1)
+    differentiateWide(const __grid_constant__ CUtensorMap mapQ,
+                      const __grid_constant__ CUtensorMap mapK,
+                      const __grid_constant__ CUtensorMap mapV,
+                      const __grid_constant__ CUtensorMap mapG,
+                      const __grid_constant__ Problem p) {
+#if D2K_HAS_WGMMA
+  using Shape = WideShape<kWidth>;
+  constexpr int kBoxes = Shape::kBoxes, kStages = Shape::kStages;
+  constexpr unsigned kAll = 0xffffffffu;
+  // 384 threads begin with 168 registers each; 128 * 24 + 256 * 240 = 64512.
+  constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
+  int key0 = int(blockIdx.x) * kKeys, head = int(blockIdx.y);
+  int headK = head / (p.headsQ / p.headsK);
+  int64_t begin = int64_t(blockIdx.z) * p.length;
+
+  extern __shared__ uint8_t shared[];
+  uint32_t base = (getSharedAddress(shared) + 1023) & ~1023u;
+  constexpr int kOffsetQ = 2 * Shape::kBytesK;
+  constexpr int kOffsetS = kOffsetQ + 2 * kStages * Shape::kBytesQ;
+  constexpr int kOffsetRows = kOffsetS + Shape::kBytesS;
+  uint8_t *aligned = shared + (base - getSharedAddress(shared));
+  SharedMatrix<kQueries> sharedS = {
+      reinterpret_cast<Bf16 *>(aligned + kOffsetS)};
+  // [tile % 2][LSE, delta][query]
+  auto *sharedRows = reinterpret_cast<float *>(aligned + kOffsetRows);
+  uint32_t barriers = base + kOffsetRows + Shape::kRows;
+  TensorRing<1> ringK = {base, barriers, Shape::kBytesK};
+  TensorRing<1> ringV = {base + Shape::kBytesK, barriers + 16, Shape::kBytesK};
+  TensorRing<kStages> ringQ = {base + kOffsetQ, barriers + 32, Shape::kBytesQ};
+  TensorRing<kStages> ringG = {ringQ.data + kStages * Shape::kBytesQ,
+                               ringQ.full + 16 * kStages, Shape::kBytesQ};
+  // The same for all lanes of a warp, and said so to the compiler.
+  int warp = __shfl_sync(kAll, int(threadIdx.x) / 32, 0);
+  int lane = int(threadIdx.x) % 32;
+  if (warp == 0 && electOneLane()) {
+    ringK.init(1); // Nobody gives them back.
+    ringV.init(1);
+    ringQ.init(8);
+    ringG.init(8);
+    fenceBarriers();
+  }
+  __syncthreads();
+
+  if (warp < 4) {
+    giveRegisters<kProducerRegisters>();
+    if (warp == 0 && electOneLane()) {
+      // Rows of the next sequence may come along: their probability is 0.
+      int column = head * kWidth, first = int(begin);
+      ringK.template fill<kBoxes>(mapK, headK * kWidth, first + key0);
+      for (int query0 = key0; query0 < p.length; query0 += kQueries) {
+        ringQ.template fill<kBoxes>(mapQ, column, first + query0);
+        if (query0 == key0)
+          ringV.template fill<kBoxes>(mapV, headK * kWidth, first + key0);
+        ringG.template fill<kBoxes>(mapG, column, first + query0);
+      }
+    }
+    return;
+  }
+
+  takeRegisters<kConsumerRegisters>();
+  int group = warp / 4 - 1, thread = int(threadIdx.x) - 128;
+  int warpRow = warp % 4 * 16;
+  // LSE in base 2 (threads 0 to 63) or delta (64 to 127) of a query. Beyond
+  // the last one the probability is 2^-infinity.
+  auto loadRow = [&](int query0) -> float {
+    int query = query0 + thread % kQueries;
+    bool isLse = thread < kQueries;
+    if (thread >= 2 * kQueries)
+      return 0;
+    if (query >= p.length)
+      return isLse ? INFINITY : 0;
+    int64_t at = head * p.tokens + begin + query;
+    return isLse ? p.lse[at] * kLog2e : p.delta[at];
+  };
+  auto storeRow = [&](int tile, float value) {
+    if (thread < 2 * kQueries)
+      sharedRows[tile % 2 * 2 * kQueries + thread] = value;
+  };
+
+  float sumK[kWidth / 2], sumV[kWidth / 2];
+  float scale2 = p.scale * kLog2e;
+  storeRow(0, loadRow(key0));
+  ringK.wait();
+  ringV.wait();
+  meetAt(GradientsRead, 256);
+  int tile = 0;
+  for (int query0 = key0; query0 < p.length; query0 += kQueries, ++tile) {
+    float row = 0;
+    if (query0 + kQueries < p.length)
+      row = loadRow(query0 + kQueries);
+    // 64 keys x 64 queries: scores, and gradients of the probabilities.
+    float s[kQueries / 2], g[kQueries / 2];
+    ringQ.wait();
+    fenceAccumulators();
+    auto multiplyRows = [&](float (&sums)[kQueries / 2], uint32_t rows,
+                            uint32_t columns) {
+      uint64_t x = describeOperand(rows + uint32_t(group * 64 * 128));
+      uint64_t y = describeOperand(columns);
+      pin(x);
+#pragma unroll
+      for (int i = 0; i < kWidth / 16; ++i)
+        multiplyAsync(
+            sums, x + uint64_t(i / 4 * (Shape::kBoxK / 16) + i % 4 * 2),
+            y + uint64_t(i / 4 * (Shape::kBoxQ / 16) + i % 4 * 2), i > 0);
+      commitProducts();
+    };
+    multiplyRows(s, ringK.getData(), ringQ.getData());
+    ringG.wait();
+    fenceAccumulators();
+    multiplyRows(g, ringV.getData(), ringG.getData());
+    waitForProductsBut<1>();
+    pin(s);
+    const float *rows = sharedRows + tile % 2 * 2 * kQueries;
+    int position = key0 + group * 64 + warpRow + lane / 4 - query0;
+    bool isPartial = query0 < key0 + kKeys - 1;
+#pragma unroll
+    for (int n = 0; n < kQueries / 8; ++n) {
+      int column = 8 * n + lane % 4 * 2;
+      float2 lse = *reinterpret_cast<const float2 *>(rows + column);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float &score = s[4 * n + i];
+        score = exp2Fast(fmaf(score, scale2, i % 2 == 0 ? -lse.x : -lse.y));
+        if (isPartial && position + i / 2 * 8 > column + i % 2)
+          score = 0;
+      }
+    }
+    waitForProductsBut<0>();
+    pin(g);
+#pragma unroll
+    for (int n = 0; n < kQueries / 8; ++n) {
+      float2 delta = *reinterpret_cast<const float2 *>(rows + kQueries + 8 * n +
+                                                       lane % 4 * 2);
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        g[4 * n + i] =
+            s[4 * n + i] * (g[4 * n + i] - (i % 2 == 0 ? delta.x : delta.y));
+    }
+    if (tile > 0)
+      meetAt(GradientsRead, 256);
+    // Fragments of P and dS, of which the latter go to shared memory too.
+    uint32_t a[kQueries / 16][4], c[kQueries / 16][4];
+#pragma unroll
+    for (int i = 0; i < kQueries / 16; ++i)
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        int first = 8 * i + 2 * r;
+        a[i][r] = packBf16(s[first], s[first + 1]);
+        c[i][r] = packBf16(g[first], g[first + 1]);
+        storePair(sharedS.at(group * 64 + warpRow + lane / 4 + r % 2 * 8,
+                             2 * i + r / 2) +
+                      lane % 4 * 2,
+                  c[i][r]);
+      }
+    storeRow(tile + 1, row);
+    pin(a);
+    pin(c);
+
+    // dV += P dO, dK += dS Q.
+    uint64_t gradients = describeTransposed(ringG.getData(), Shape::kBoxQ);
+    uint64_t queries = describeTransposed(ringQ.getData(), Shape::kBoxQ);
+    fenceAccumulators();
+#pragma unroll
+    for (int i = 0; i < kQueries / 16; ++i)
+      multiplyAsync(sumV, a[i], gradients + uint64_t(i * 128),
+                    tile > 0 || i > 0);
+#pragma unroll
+    for (int i = 0; i < kQueries / 16; ++i)
+      multiplyAsync(sumK, c[i], queries + uint64_t(i * 128), tile > 0 || i > 0);
+    commitProducts();
+    fenceForProducts();
+    meetAt(GradientsReady, 256);
+
+    // dQ += dS^T K: with 128 columns over all keys of the block, 64 columns a
+    // warpgroup, else over the keys of the warpgroup.
+    constexpr bool kIsSplit = kWidth == 128;
+    float dq[32];
+    uint64_t x = describeTransposed(
+        base + uint32_t(kOffsetS + (kIsSplit ? 0 : group * 64 * 128)), 1024);
+    uint64_t y = describeTransposed(
+        ringK.getData() +
+            uint32_t(group * (kIsSplit ? Shape::kBoxK : 64 * 128)),
+        Shape::kBoxK);
+    pin(y);
+    fenceAccumulators();
+#pragma unroll
+    for (int i = 0; i < (kIsSplit ? kKeys : 64) / 16; ++i)
+      multiplyTransposedAsync(dq, x + uint64_t(i * 128), y + uint64_t(i * 128),
+                              i > 0);
+    commitProducts();
+    waitForProductsBut<0>();
+    pin(sumV);
+    pin(sumK);
+    pin(dq);
+    ringQ.release();
+    ringG.release();
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int query = query0 + warpRow + lane / 4 + 8 * half;
+      if (query >= p.length)
+        continue;
+      float *to = p.sumQ + ((begin + query) * p.headsQ + head) * kWidth +
+                  (kIsSplit ? group * 64 : 0) + lane % 4 * 2;
+#pragma unroll
+      for (int n = 0; n < 8; ++n)
+        addPair(to + 8 * n, dq[4 * n + 2 * half], dq[4 * n + 2 * half + 1]);
+    }
+  }
+
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    int key = key0 + group * 64 + warpRow + lane / 4 + 8 * half;
+    if (key >= p.length)
+      continue;
+    int64_t at = ((begin + key) * p.headsK + headK) * kWidth + lane % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < kWidth / 8; ++n) {
+      int i = 4 * n + 2 * half;
+      addPair(p.sumK + at + 8 * n, sumK[i], sumK[i + 1]);
+      addPair(p.sumV + at + 8 * n, sumV[i], sumV[i + 1]);
+    }
+  }
+#endif
+}
+
+template <int kWidth>
+int enqueueWide(const Problem &p, dim3 grid, cudaStream_t stream) {
+  using Shape = WideShape<kWidth>;
+  CUtensorMap maps[4];
+  const struct {
+    const Bf16 *from;
+    int heads, rows;
+  } operands[] = {{p.q, p.headsQ, kQueries},
+                  {p.k, p.headsK, kKeys},
+                  {p.v, p.headsK, kKeys},
+                  {p.gradientO, p.headsQ, kQueries}};
+  for (int i = 0; i < 4; ++i)
+    if (int error = describeMatrix(maps[i], operands[i].from, p.tokens,
+                                   int64_t(operands[i].heads) * kWidth,
+                                   operands[i].rows))
+      return error;
+  auto *kernel = differentiateWide<kWidth>;
+  if (cudaError_t error = cudaFuncSetAttribute(
+          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes))
+    return error;
+  kernel<<<grid, Shape::kThreads, Shape::kBytes, stream>>>(maps[0], maps[1],
+                                                           maps[2], maps[3], p);
+  return cudaGetLastError();
+}
+
+const char *design = "not yet called";
+
 /// Rounds \p count sums, times \p factor, four at once.
 __global__ void __launch_bounds__(kThreads)
     roundSums(const float *from, Bf16 *to, float factor, int64_t count) {
@@ -280,24 +559,32 @@ int enqueue(const Problem &p, const d2k_attention_backward_args &args,
                     kThreads, 0, stream>>>(p.gradientO,
                                            static_cast<const Bf16 *>(args.O),
                                            p.delta, p.tokens, p.headsQ);
+  dim3 grid(unsigned((p.length + kKeys - 1) / kKeys), unsigned(p.headsQ),
+            unsigned(args.B));
+  bool hasWgmma = false;
+  if (int error = findWgmma(hasWgmma))
+    return error;
+  if (hasWgmma && p.tokens <= INT32_MAX) {
+    design =
+        "hand-written: FlashAttention-2 backward on wgmma, 2 x 64 keys x 64 "
+        "queries a block, tensor copies, fp32 atomics; no library";
+    return enqueueWide<kWidth>(p, grid, stream);
+  }
+  design = "hand-written: FlashAttention-2 backward on mma.sync.m16n8k16, 128 "
+           "keys x 64 queries a block, fp32 atomics; no library";
   constexpr int kBytes = getSharedBytes<kWidth>();
   auto *kernel = differentiate<kWidth>;
   if (cudaError_t error = cudaFuncSetAttribute(
           kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
       error != cudaSuccess)
     return error;
-  dim3 grid(unsigned((p.length + kKeys - 1) / kKeys), unsigned(p.headsQ),
-            unsigned(args.B));
   kernel<<<grid, kThreads, kBytes, stream>>>(p);
   return cudaGetLastError();
 }
 
 } // namespace
 
-extern "C" const char *d2k_baseline_identity() {
-  return "hand-written: FlashAttention-2 backward on mma.sync.m16n8k16, 128 "
-         "keys x 64 queries a block, fp32 atomics; no library";
-}
+extern "C" const char *d2k_baseline_identity() { return design; }
 
 extern "C" int d2k_attention_backward(const d2k_attention_backward_args *args,
                                       void *workspace, size_t workspace_bytes,

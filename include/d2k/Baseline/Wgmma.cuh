@@ -366,6 +366,24 @@ __device__ inline void multiplyAsync(float (&sums)[128], const uint32_t (&a)[4],
       : "memory");
 }
 
+/// sums[64x64] (+)= A[64x16] V[16x64], both by describeTransposed: the rows of
+/// A are contiguous in shared memory.
+__device__ inline void multiplyTransposedAsync(float (&sums)[32], uint64_t a,
+                                               uint64_t v, int accumulate) {
+  asm volatile(
+      "{\n"
+      ".reg .pred accumulate;\n"
+      "setp.ne.b32 accumulate, %34, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
+      "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "
+      "%28, %29, %30, %31}, %32, %33, accumulate, 1, 1, 1, 1;\n"
+      "}\n"
+      : D2K_SUMS16(0), D2K_SUMS16(16)
+      : "l"(a), "l"(v), "r"(accumulate)
+      : "memory");
+}
+
 #undef D2K_SUMS16
 #undef D2K_SUMS4
 

@@ -233,7 +233,7 @@ private:
 struct HostProduct {
   float *sums;
   int columns;
-  bool accumulates, hasRegisters;
+  bool accumulates, hasRegisters, isTransposed;
   uint64_t x, w;
   uint32_t a[4];
   int group;
@@ -252,12 +252,12 @@ struct HostProduct {
           rows[half][k] = std::bit_cast<float>(word >> 16 * (k % 2) << 16);
         }
     } else {
-      left.read(x, warp * 16, 16, false);
+      left.read(x, warp * 16, 16, isTransposed);
       for (int half = 0; half < 2; ++half)
         std::memcpy(rows[half], left.values[lane / 4 + 8 * half],
                     sizeof(rows[half]));
     }
-    right.read(w, 0, columns, hasRegisters);
+    right.read(w, 0, columns, hasRegisters || isTransposed);
     for (int j = 0; j < columns / 8; ++j)
       for (int i = 0; i < 4; ++i) {
         const double *b = right.values[8 * j + lane % 4 * 2 + i % 2];
@@ -313,26 +313,34 @@ inline void waitForProductsBut() {
   host::exchange(~0u, "wgmma.wait_group", nullptr, 0);
 }
 
+inline void enqueue(HostProduct product) {
+  HostProducts &products = HostProducts::get();
+  product.group = products.nextGroup;
+  products.waiting.push_back(product);
+}
+
 template <int kCount>
 inline void multiplyAsync(float (&sums)[kCount], uint64_t x, uint64_t w,
                           int accumulate) {
-  HostProducts &products = HostProducts::get();
-  products.waiting.push_back(
-      {sums, 2 * kCount, accumulate != 0, false, x, w, {}, products.nextGroup});
+  enqueue({sums, 2 * kCount, accumulate != 0, false, false, x, w});
 }
 
 template <int kCount>
 inline void multiplyAsync(float (&sums)[kCount], const uint32_t (&a)[4],
                           uint64_t v, int accumulate) {
-  HostProducts &products = HostProducts::get();
-  products.waiting.push_back({sums,
-                              2 * kCount,
-                              accumulate != 0,
-                              true,
-                              0,
-                              v,
-                              {a[0], a[1], a[2], a[3]},
-                              products.nextGroup});
+  enqueue({sums,
+           2 * kCount,
+           accumulate != 0,
+           true,
+           false,
+           0,
+           v,
+           {a[0], a[1], a[2], a[3]}});
+}
+
+inline void multiplyTransposedAsync(float (&sums)[32], uint64_t a, uint64_t v,
+                                    int accumulate) {
+  enqueue({sums, 64, accumulate != 0, false, true, a, v});
 }
 
 } // namespace d2k::baseline
