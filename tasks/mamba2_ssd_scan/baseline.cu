@@ -164,13 +164,15 @@ __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
       state[n][2 * half + 1] = two.y;
     }
   SharedMatrix<kState> before = {memory.before};
+  static_assert(kColumns / 8 == 8, "chunks of a part begin a period of banks");
+  int beforePlace = before.getPlaceOfPair(rows[0]);
   auto storeState = [&] {
 #pragma unroll
     for (int n = 0; n < kColumns / 8; ++n)
 #pragma unroll
       for (int half = 0; half < 2; ++half)
-        storePair(before.at(rows[half], part * (kColumns / 8) + n) +
-                      lane % 4 * 2,
+        storePair(before.atPair(beforePlace + half * 8 * kState,
+                                part * (kColumns / 8) + n),
                   packBf16(state[n][2 * half], state[n][2 * half + 1]));
   };
   storeState();
@@ -306,13 +308,16 @@ __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
     // Pieces of rows of 16 bytes go out through the place of C.
     SharedMatrix<kState> out = c;
     constexpr int kPieces = kOutColumns / kChunk;
+    // The columns of this part are the lower or the upper half of a period.
+    int xPlace = x.getPlaceOfPair(rows[0]) ^ (part * kOutColumns);
+    int outPlace = out.getPlaceOfPair(rows[0]) ^ (part * kOutColumns);
 #pragma unroll
     for (int column = 0; column < kPieces; ++column)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         float2 value = unpackBf16(*reinterpret_cast<const uint32_t *>(
-            x.at(rows[half], part * kPieces + column) + lane % 4 * 2));
-        storePair(out.at(rows[half], part * kPieces + column) + lane % 4 * 2,
+            x.atPair(xPlace + half * 8 * kHead, column)));
+        storePair(out.atPair(outPlace + half * 8 * kState, column),
                   packBf16(result[column][2 * half] + D * value.x,
                            result[column][2 * half + 1] + D * value.y));
       }
