@@ -237,9 +237,16 @@ static int64_t countCopies(Detector &detector, uint32_t loop,
   return proved.size() == 1 ? *proved.begin() : 0;
 }
 
-/// Why nothing can be said, or nothing.
-static std::string read(Detector &detector, uint32_t number,
-                        SourceHeads &sources, Reading &reading) {
+namespace {
+/// Why nothing can be said, and what would have to be otherwise; both empty
+/// when something can.
+struct Unclear {
+  std::string reason, wouldDecide;
+};
+} // namespace
+
+static Unclear read(Detector &detector, uint32_t number, SourceHeads &sources,
+                    Reading &reading) {
   const KernelIndex &index = detector.getIndex();
   const LoopNest &loops = detector.getKernel().getLoops();
   std::set<int64_t> steps;
@@ -270,10 +277,12 @@ static std::string read(Detector &detector, uint32_t number,
     }
   }
   if (reading.test == kNone || steps.size() != 1)
-    return "no single counter with a constant step ends the loop";
+    return {"no single counter with a constant step ends the loop",
+            "an end that compares one counter with a constant step"};
   if (heads.size() != 1)
-    return "the test that ends the loop is in the head of no single loop of "
-           "the source";
+    return {"the test that ends the loop is in the head of no single loop of "
+            "the source",
+            "a line table (-lineinfo) that puts it into the head of one loop"};
   reading.step = *steps.begin();
   reading.source = *heads.begin();
   auto instantiations = sources.getInstantiations(
@@ -282,12 +291,13 @@ static std::string read(Detector &detector, uint32_t number,
   for (const SourceLoop *loop : instantiations)
     sourceSteps.insert(loop->step.value_or(0));
   if (sourceSteps.size() != 1 || *sourceSteps.begin() == 0)
-    return "the head of the loop at line " +
-           std::to_string(reading.source->line) +
-           " does not step by one constant";
+    return {"the head of the loop at line " +
+                std::to_string(reading.source->line) +
+                " does not step by one constant",
+            "a step in the source that is a constant"};
   reading.sourceStep = *sourceSteps.begin();
   reading.copies = countCopies(detector, number, sources, instantiations);
-  return "";
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -313,7 +323,8 @@ static void conclude(Detector &detector, const Reading &reading,
                                           " for a step of " +
                                           std::to_string(reading.sourceStep) +
                                           " in the source, with " + copies,
-                                      "a look at the machine code"),
+                                      "a body that has the accesses of as many "
+                                      "iterations as the counter counts"),
                  reading.test);
     return;
   }
@@ -351,18 +362,19 @@ static void detect(Detector &detector) {
     if (!isLookedAt[i])
       continue;
     Reading reading;
-    std::string unclear = read(detector, i, sources, reading);
-    if (unclear.empty()) {
+    Unclear unclear = read(detector, i, sources, reading);
+    if (unclear.reason.empty()) {
       conclude(detector, reading, unrolled, rolled);
       continue;
     }
     OpId at = reading.test != kNone
                   ? reading.test
                   : index.getOps(loops.getLoop(i).header).first;
-    detector.add(Judgement::undecided(
-                     "ends or begins a loop that may be unrolled: " + unclear,
-                     "a look at the machine code"),
-                 at);
+    detector.add(
+        Judgement::undecided("ends or begins a loop that may be unrolled: " +
+                                 unclear.reason,
+                             unclear.wouldDecide),
+        at);
   }
   // The rest of an unrolled loop is a loop of its own.
   for (const Reading &reading : rolled) {

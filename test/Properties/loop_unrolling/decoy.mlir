@@ -3,6 +3,10 @@
 // The counter of the compiler counts iterations of four at a time: its step is
 // none of the source's.
 // RUN: sed 's|LOOPS|{file = "/k.cu", line = 10 : i64, column = 3 : i64, head_end = 10 : i64, end = 12 : i64, step = 16 : i64, accesses = [array<i64: 11, 4, 1, 0>]}|' %s | d2k-opt --test-properties=only=loop_unrolling -o /dev/null | FileCheck %s --check-prefix=COUNTS
+// The loop of the source is elsewhere.
+// RUN: sed 's|LOOPS|{file = "/k.cu", line = 20 : i64, column = 3 : i64, head_end = 20 : i64, end = 22 : i64, step = 1 : i64, accesses = [array<i64: 21, 4, 1, 0>]}|' %s | d2k-opt --test-properties=only=loop_unrolling -o /dev/null | FileCheck %s --check-prefix=LINES
+// LINES-LABEL: kernel a_parts
+// LINES-NEXT: undecided loop_unrolling: {{.*}} may be unrolled: the test that ends the loop is in the head of no single loop of the source (a line table (-lineinfo) that puts it into the head of one loop)
 
 module attributes {kern.isa = "sass", kern.target = "sm_90a", kern.source_loops = [LOOPS]} {
 // Four loads of one expression that are not four iterations: the counter moves

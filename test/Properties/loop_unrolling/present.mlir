@@ -28,7 +28,7 @@ module attributes {kern.isa = "sass", kern.target = "sm_90a", kern.source_loops 
 // CHECK-LABEL: kernel four
 // CHECK-NEXT: fact loop_unrolling factor=4 main={{.*}} loop=L0 @ 10
 // ALONE: undecided loop_unrolling: the loops of the source are not known (the source, beside the machine code)
-// OTHER: undecided loop_unrolling: `ISETP.LT.AND` at k.cu:10 ends a loop whose counter moves by 8 for a step of 8 in the source, with accesses of 4 iterations of the source (a look at the machine code)
+// OTHER: undecided loop_unrolling: `ISETP.LT.AND` at k.cu:10 ends a loop whose counter moves by 8 for a step of 8 in the source, with accesses of 4 iterations of the source (a body that has the accesses of as many iterations as the counter counts)
 // SCALED: undecided loop_unrolling: {{.*}} counter moves by 8 for a step of 2 in the source, with accesses of 1 iterations of the source
 // BYHAND-LABEL: kernel four
 // BYHAND-NOT: fact loop_unrolling
