@@ -55,6 +55,10 @@ void Object::set(std::string name, Value value) {
 }
 
 void Object::append(std::string name, Value value) {
+  // Documents of millions of objects have few members each.
+  constexpr size_t kFew = 4;
+  if (members.empty())
+    members.reserve(kFew);
   members.push_back({std::move(name), std::move(value)});
 }
 
@@ -101,6 +105,30 @@ static std::string quote(std::string_view text) {
   return quoted;
 }
 
+/// The first name, in order, that two members have.
+static std::optional<std::string_view> findTwice(const Object &object) {
+  std::optional<std::string_view> twice;
+  // Most objects have few members, and a hostile one may have millions.
+  constexpr size_t kFew = 8;
+  if (object.size() <= kFew) {
+    for (const Member &member : object)
+      for (const Member *before = object.begin(); before != &member; ++before)
+        if (before->name == member.name)
+          twice = std::min(twice.value_or(member.name),
+                           std::string_view(member.name));
+    return twice;
+  }
+  std::vector<std::string_view> names;
+  names.reserve(object.size());
+  for (const Member &member : object)
+    names.push_back(member.name);
+  std::sort(names.begin(), names.end());
+  if (auto found = std::adjacent_find(names.begin(), names.end());
+      found != names.end())
+    twice = *found;
+  return twice;
+}
+
 namespace {
 
 /// Builds a Value from nlohmann's parse events; the first fault stops it.
@@ -128,14 +156,8 @@ public:
     return true;
   }
   bool end_object() override {
-    // One sort instead of a look-up a member: a hostile object may have
-    // millions of them.
-    std::vector<std::string_view> names;
-    for (const Member &member : *stack.back().value.getAsObject())
-      names.push_back(member.name);
-    std::sort(names.begin(), names.end());
-    auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) {
+    if (std::optional<std::string_view> twice =
+            findTwice(*stack.back().value.getAsObject())) {
       fault = "member " + quote(*twice) + " is given twice";
       return false;
     }

@@ -107,6 +107,7 @@ std::vector<Register> RegisterSet::getMembers() const {
       RegisterFile::General, RegisterFile::Uniform, RegisterFile::Predicate,
       RegisterFile::UniformPredicate, RegisterFile::Convergence};
   std::vector<Register> members;
+  members.reserve(size());
   const RegisterFile *file = kFiles;
   for (size_t i = 0; i < words.size(); ++i)
     for (uint64_t rest = words[i]; rest != 0; rest &= rest - 1) {
@@ -197,6 +198,8 @@ static void addAddress(const Address &address, int index,
 std::vector<RegisterAccess>
 d2k::sass::getAccesses(const Instruction &instruction) {
   std::vector<RegisterAccess> accesses;
+  // An address has up to three registers.
+  accesses.reserve(3 + instruction.operands.size());
   if (instruction.guard)
     accesses.push_back({instruction.guard->predicate, 1, Access::Read,
                         RegisterAccess::kGuard});

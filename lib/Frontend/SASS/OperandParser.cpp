@@ -398,6 +398,8 @@ static size_t findGlued(std::string_view item) {
 
 std::vector<Operand> d2k::sass::parseOperands(std::string_view text) {
   std::vector<Operand> operands;
+  // Operands are large: none is moved for want of room.
+  operands.reserve(1 + std::count(text.begin(), text.end(), ','));
   size_t start = 0;
   unsigned depth = 0;
   auto finish = [&](size_t end) {

@@ -231,6 +231,9 @@ void ModuleLifter::summarize() {
 /// Liveness over the routine's blocks; what it may change counts as used where
 /// it returns, because the caller gets all of it.
 bool ModuleLifter::summarize(Routine &routine) {
+  // Nobody calls a kernel, and it returns nothing.
+  if (routine.isKernel)
+    return false;
   const sass::Function &function = *routine.function;
   struct Summary {
     RegisterSet uses, defs, liveIn;
@@ -260,9 +263,6 @@ bool ModuleLifter::summarize(Routine &routine) {
       summary.defs.unite(written);
     }
   }
-  // Kernels return nothing.
-  if (routine.isKernel)
-    return false;
   for (uint32_t index : routine.blocks) {
     const sass::Block &block = function.blocks[index];
     if (block.first != block.last &&
