@@ -55,7 +55,8 @@ Location kern::makeLocation(FileLineColLoc ptx, LocationAttr source) {
     return ptx;
   MLIRContext *context = ptx.getContext();
   Location parts[] = {ptx, source};
-  return FusedLoc::get(parts, StringAttr::get(context, kPtx), context);
+  // Directly: there is nothing to flatten and nothing that is there twice.
+  return FusedLoc::get(context, parts, StringAttr::get(context, kPtx));
 }
 
 Location kern::makeSassLocation(FileLineColLoc sass, FileLineColLoc ptx,
@@ -66,8 +67,8 @@ Location kern::makeSassLocation(FileLineColLoc sass, FileLineColLoc ptx,
     parts.push_back(ptx);
   if (source)
     parts.push_back(source);
-  return FusedLoc::get(parts, StringAttr::get(context, ptx ? kSassPtx : kSass),
-                       context);
+  return FusedLoc::get(context, parts,
+                       StringAttr::get(context, ptx ? kSassPtx : kSass));
 }
 
 FileLineColLoc kern::getSassLocation(Location loc) { return split(loc).sass; }
