@@ -65,6 +65,7 @@ void AppliedOperations::findProducts() {
     products.push_back(op);
     scalar = true;
   }
+  llvm::sort(products);
   // Without loops, the epilogue's multiply-adds look like the products.
   if (scalar && region.getKind() == MainRegion::Kind::Body)
     known = false;
@@ -143,9 +144,10 @@ bool AppliedOperations::isAfterProducts(OpId op) const {
   BlockId block = index.getBlockOf(op);
   if (peeled.test(op) || productAhead.test(block))
     return false;
-  for (OpId product : products)
-    if (index.getBlockOf(product) == block && product > op)
-      return false;
+  // The last product up to the end of the block.
+  auto last = llvm::lower_bound(products, index.getOps(block).second);
+  if (last != products.begin() && *std::prev(last) > op)
+    return false;
   // A loop of products that stores nothing: what it does to its sums belongs
   // to the sum.
   for (uint32_t loop = loops.getInnermost(block); loop != kNone;

@@ -35,9 +35,11 @@ IntegerFunction::IntegerFunction(kern::ArithOp op) : kind(op.getKind()) {
   isSigned = isSignedType(type);
 }
 
-std::optional<uint64_t> analysis::foldArith(const IntegerFunction &function,
-                                            llvm::ArrayRef<uint64_t> in) {
-  auto [kind, bits, isSigned] = function;
+/// The function itself. Inlined, so that a loop over many numbers has the code
+/// of one kind only.
+[[gnu::always_inline]] static inline std::optional<uint64_t>
+foldKind(ArithKind kind, unsigned bits, bool isSigned,
+         llvm::ArrayRef<uint64_t> in) {
   if (bits == 0 || in.empty())
     return std::nullopt;
   auto wide = [&](uint64_t value) {
@@ -131,17 +133,87 @@ std::optional<uint64_t> analysis::foldArith(const IntegerFunction &function,
   }
 }
 
-std::optional<bool> analysis::foldCompare(kern::CompareOp op, uint64_t x,
-                                          uint64_t y) {
+std::optional<uint64_t> analysis::foldArith(const IntegerFunction &function,
+                                            llvm::ArrayRef<uint64_t> in) {
+  return foldKind(function.kind, function.bits, function.isSigned, in);
+}
+
+/// One kind for all threads; see foldArithEach.
+template <ArithKind kind>
+static bool foldEach(const IntegerFunction &function,
+                     llvm::ArrayRef<OperandNumbers> in, unsigned width,
+                     llvm::MutableArrayRef<int64_t> out) {
+  // lop3 has the most operands.
+  constexpr size_t kMost = 4;
+  size_t count = std::min(in.size(), kMost);
+  uint64_t masks[kMost];
+  for (size_t i = 0; i < count; ++i)
+    masks[i] = mask(~uint64_t(0), in[i].width);
+  for (size_t t = 0; t < out.size(); ++t) {
+    uint64_t x[kMost];
+    for (size_t i = 0; i < count; ++i)
+      x[i] = uint64_t(in[i].numbers[t * in[i].step]) & masks[i];
+    std::optional<uint64_t> y =
+        foldKind(kind, function.bits, function.isSigned, {x, count});
+    if (!y)
+      return false;
+    out[t] = asSigned(mask(*y, width), width);
+  }
+  return true;
+}
+
+bool analysis::foldArithEach(const IntegerFunction &function,
+                             llvm::ArrayRef<OperandNumbers> in, unsigned width,
+                             llvm::MutableArrayRef<int64_t> out) {
+  switch (function.kind) {
+#define D2K_EACH(Kind)                                                         \
+  case ArithKind::Kind:                                                        \
+    return foldEach<ArithKind::Kind>(function, in, width, out);
+    D2K_EACH(Add)
+    D2K_EACH(Sub)
+    D2K_EACH(MulLo)
+    D2K_EACH(MadLo)
+    D2K_EACH(MulWide)
+    D2K_EACH(MadWide)
+    D2K_EACH(And)
+    D2K_EACH(Or)
+    D2K_EACH(Xor)
+    D2K_EACH(Not)
+    D2K_EACH(Neg)
+    D2K_EACH(Shl)
+    D2K_EACH(Shr)
+    D2K_EACH(Div)
+    D2K_EACH(Rem)
+    D2K_EACH(Min)
+    D2K_EACH(Max)
+    D2K_EACH(Bfe)
+    D2K_EACH(Lop3)
+#undef D2K_EACH
+  default:
+    return false;
+  }
+}
+
+IntegerComparison::IntegerComparison(kern::CompareOp op)
+    : predicate(op.getPredicate()) {
   ElementType type = op.getType();
-  unsigned bits = type == ElementType::Pred ? 1 : kern::getBits(type);
-  if (kern::isFloat(type) || bits == 0 || bits > 64)
+  if (kern::isFloat(type))
+    return;
+  bits = type == ElementType::Pred ? 1 : kern::getBits(type);
+  if (bits > 64)
+    bits = 0;
+  isSigned = isSignedType(type);
+}
+
+std::optional<bool> analysis::foldCompare(const IntegerComparison &comparison,
+                                          uint64_t x, uint64_t y) {
+  auto [predicate, bits, isSigned] = comparison;
+  if (bits == 0)
     return std::nullopt;
   x = mask(x, bits);
   y = mask(y, bits);
   int64_t sx = asSigned(x, bits), sy = asSigned(y, bits);
-  bool isSigned = isSignedType(type);
-  switch (op.getPredicate()) {
+  switch (predicate) {
   case kern::Compare::Eq:
     return x == y;
   case kern::Compare::Ne:
@@ -167,19 +239,25 @@ std::optional<bool> analysis::foldCompare(kern::CompareOp op, uint64_t x,
   }
 }
 
-/// Conversion between integers, or of a zero, which is zero in every format.
-std::optional<uint64_t> analysis::foldConvert(kern::ConvertOp op, uint64_t x,
-                                              unsigned width) {
-  unsigned from = kern::getBits(op.getFrom()), to = kern::getBits(op.getTo());
-  if (kern::isFloat(op.getFrom()) || kern::isFloat(op.getTo()))
+NumberConversion::NumberConversion(kern::ConvertOp op)
+    : fromBits(kern::getBits(op.getFrom())), toBits(kern::getBits(op.getTo())),
+      isFloat(kern::isFloat(op.getFrom()) || kern::isFloat(op.getTo())),
+      isFromSigned(isSignedType(op.getFrom())),
+      isToSigned(isSignedType(op.getTo())), saturates(op.getSaturate()) {}
+
+std::optional<uint64_t>
+analysis::foldConvert(const NumberConversion &conversion, uint64_t x,
+                      unsigned width) {
+  auto [from, to, isFloat, isFromSigned, isToSigned, saturates] = conversion;
+  if (isFloat)
     return mask(x, from) == 0 ? std::optional<uint64_t>(0) : std::nullopt;
-  if (from == 0 || to == 0 || from > 64 || to > 64 || op.getSaturate())
+  if (from == 0 || to == 0 || from > 64 || to > 64 || saturates)
     return std::nullopt;
   x = mask(x, from);
-  if (isSignedType(op.getFrom()))
+  if (isFromSigned)
     x = uint64_t(asSigned(x, from));
   x = mask(x, to);
-  if (isSignedType(op.getTo()))
+  if (isToSigned)
     x = uint64_t(asSigned(x, to));
   return mask(x, width);
 }

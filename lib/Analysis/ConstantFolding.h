@@ -30,11 +30,39 @@ struct IntegerFunction {
 /// known.
 std::optional<uint64_t> foldArith(const IntegerFunction &function,
                                   llvm::ArrayRef<uint64_t> in);
+/// An operand of many threads: that of thread t is numbers[t * step], of which
+/// `width` bits count.
+struct OperandNumbers {
+  const int64_t *numbers = nullptr;
+  unsigned step = 0, width = 0;
+};
+/// foldArith of each thread, as a signed number of \p width bits. False, and
+/// \p out means nothing, when it is not known for all of them; a kind that is
+/// rare among addresses is not known here.
+bool foldArithEach(const IntegerFunction &function,
+                   llvm::ArrayRef<OperandNumbers> in, unsigned width,
+                   llvm::MutableArrayRef<int64_t> out);
+/// What a comparison does, read once for many numbers.
+struct IntegerComparison {
+  IntegerComparison(kern::CompareOp op);
+  kern::Compare predicate;
+  /// Bits of its type; 0 when it compares no integers.
+  unsigned bits = 0;
+  bool isSigned = false;
+};
 /// The comparison itself, without what it is combined with.
-std::optional<bool> foldCompare(kern::CompareOp op, uint64_t x, uint64_t y);
+std::optional<bool> foldCompare(const IntegerComparison &comparison, uint64_t x,
+                                uint64_t y);
+
+/// What a conversion does, read once for many numbers.
+struct NumberConversion {
+  NumberConversion(kern::ConvertOp op);
+  unsigned fromBits, toBits;
+  bool isFloat, isFromSigned, isToSigned, saturates;
+};
 /// Conversion between integers, or of a zero, which is zero in every format.
-std::optional<uint64_t> foldConvert(kern::ConvertOp op, uint64_t x,
-                                    unsigned width);
+std::optional<uint64_t> foldConvert(const NumberConversion &conversion,
+                                    uint64_t x, unsigned width);
 /// The truth table of a bitwise operation as in `lop3`: bit 4a + 2b + c is the
 /// result for the bits a, b and c. Nothing for other operations.
 std::optional<uint8_t> getTruthTable(kern::ArithOp op,

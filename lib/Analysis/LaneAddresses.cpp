@@ -204,16 +204,24 @@ std::vector<LaneSpans> LaneAddresses::getAllSpans(uint32_t access,
   blocker = kNone;
   inside = false;
   // Global addresses are often made under the guard of their access alone.
-  OpId op = kernel.getMemory().getAccesses()[access].op;
-  if (auto guard = kernel.getLaneForms().getGuard(op);
-      isGlobal && guard && guarded.size() < kMaxGuards) {
-    std::unique_ptr<LaneForms> &forms = guarded[*guard];
-    if (!forms)
-      forms = std::make_unique<LaneForms>(kernel.getLaneForms(), *guard);
-    if (auto spans = getSpans(access, *forms, isGlobal))
-      return *spans;
+  const AccessInfo &info = kernel.getMemory().getAccesses()[access];
+  LaneForms &plain = kernel.getLaneForms();
+  if (auto guard = plain.getGuard(info.op);
+      isGlobal && guard && info.access.address && guarded.size() < kMaxGuards) {
+    Guarded &under = guarded[*guard];
+    if (under.dependents.empty())
+      under.dependents = plain.getDependents(guard->first);
+    // Most addresses are the same without it.
+    if (plain.isDependent(info.op, kernel.getIndex().getId(info.access.address),
+                          under.dependents)) {
+      if (!under.forms)
+        under.forms =
+            std::make_unique<LaneForms>(plain, *guard, under.dependents);
+      if (auto spans = getSpans(access, *under.forms, isGlobal))
+        return *spans;
+    }
   }
-  if (auto spans = getSpans(access, kernel.getLaneForms(), isGlobal))
+  if (auto spans = getSpans(access, plain, isGlobal))
     return *spans;
   OpId first = blocker;
   std::vector<LaneSpans> all;

@@ -80,8 +80,16 @@ static ThreadNumbers map(unsigned threads, const ThreadNumbers &a,
   if (a.isSame() && b.isSame())
     return ThreadNumbers(fn(a.getSame(), b.getSame()));
   std::vector<int64_t> result(threads);
-  for (unsigned i = 0; i < threads; ++i)
-    result[i] = fn(a[i], b[i]);
+  const int64_t *x = a.data(), *y = b.data();
+  if (b.isSame())
+    for (unsigned i = 0; i < threads; ++i)
+      result[i] = fn(x[i], *y);
+  else if (a.isSame())
+    for (unsigned i = 0; i < threads; ++i)
+      result[i] = fn(*x, y[i]);
+  else
+    for (unsigned i = 0; i < threads; ++i)
+      result[i] = fn(x[i], y[i]);
   return ThreadNumbers(std::move(result));
 }
 

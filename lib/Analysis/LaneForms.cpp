@@ -33,11 +33,10 @@ constexpr int64_t kSharedEnd = int64_t(1) << 18;
 LaneForms::LaneForms(const KernelIndex &index, const ConstantValues &constants,
                      const Dominance &dominance, const LoopNest &loops,
                      const MemoryRoots &memory, const Uniformity &uniformity,
-                     BlockShape shape, std::optional<unsigned> iteration,
-                     std::optional<std::pair<ValueId, bool>> assumed)
+                     BlockShape shape, std::optional<unsigned> iteration)
     : index(index), constants(constants), dominance(dominance), loops(loops),
       memory(memory), uniformity(uniformity), shape(shape),
-      iteration(iteration), assumed(assumed) {
+      iteration(iteration) {
   numThreads =
       std::min(1024u, (shape.getThreads() + kWarp - 1) / kWarp * kWarp);
   forms.resize(index.getNumValues());
@@ -51,46 +50,72 @@ LaneForms::LaneForms(const LaneForms &base, unsigned iteration)
   work = base.work;
 }
 
-LaneForms::LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed)
+LaneForms::LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed,
+                     const llvm::BitVector &dependents)
     : LaneForms(base) {
   assert(depth == 0 && "copied while a form is worked out");
   this->assumed = assumed;
   activeIn.clear();
-  // Whatever a guard or a choice by the predicate leads to is made anew.
-  std::vector<ValueId> pending;
-  std::vector<bool> seen(index.getNumValues(), false);
-  auto forget = [&](ValueId value) {
-    if (seen[value])
-      return;
-    seen[value] = true;
+  for (unsigned value : dependents.set_bits())
     forms[value].reset();
+}
+
+llvm::BitVector LaneForms::getDependents(ValueId predicate) const {
+  if (!choices) {
+    auto all = std::make_shared<Choices>();
+    all->passedTo.resize(index.getNumValues());
+    for (ValueId value = 0; value < index.getNumValues(); ++value)
+      if (index.getDef(value) == kNone)
+        for (const KernelIndex::Incoming &in : index.getIncoming(value))
+          if (in.value != kNone)
+            all->passedTo[in.value].push_back(value);
+    for (OpId op = 0; op < index.getNumOps(); ++op) {
+      bool holds = true;
+      ValueId by = index.getGuard(op);
+      if (isa<kern::SelectOp>(index.getOp(op)))
+        by = index.getOperands(op)[0];
+      if (by == kNone || (by = stripNot(by, holds)) == kNone)
+        continue;
+      for (uint32_t i = 0; i < index.getNumResults(op); ++i)
+        all->chosenBy[by].push_back(index.getFirstResult(op) + i);
+    }
+    choices = std::move(all);
+  }
+  llvm::BitVector dependents(index.getNumValues());
+  std::vector<ValueId> pending;
+  auto visit = [&](ValueId value) {
+    if (dependents[value])
+      return;
+    dependents.set(value);
     pending.push_back(value);
   };
-  std::vector<llvm::SmallVector<ValueId, 1>> passedTo(index.getNumValues());
-  for (ValueId value = 0; value < index.getNumValues(); ++value)
-    if (index.getDef(value) == kNone)
-      for (const KernelIndex::Incoming &in : index.getIncoming(value))
-        if (in.value != kNone)
-          passedTo[in.value].push_back(value);
-  for (OpId op = 0; op < index.getNumOps(); ++op) {
-    bool holds = true;
-    ValueId by = index.getGuard(op);
-    if (isa<kern::SelectOp>(index.getOp(op)))
-      by = index.getOperands(op)[0];
-    if (by == kNone || stripNot(by, holds) != assumed.first)
-      continue;
-    for (uint32_t i = 0; i < index.getNumResults(op); ++i)
-      forget(index.getFirstResult(op) + i);
-  }
+  if (auto chosen = choices->chosenBy.find(predicate);
+      chosen != choices->chosenBy.end())
+    llvm::for_each(chosen->second, visit);
   while (!pending.empty()) {
     ValueId value = pending.back();
     pending.pop_back();
     for (OpId user : index.getUsers(value))
       for (uint32_t i = 0; i < index.getNumResults(user); ++i)
-        forget(index.getFirstResult(user) + i);
-    for (ValueId argument : passedTo[value])
-      forget(argument);
+        visit(index.getFirstResult(user) + i);
+    llvm::for_each(choices->passedTo[value], visit);
   }
+  return dependents;
+}
+
+bool LaneForms::isDependent(OpId op, ValueId value,
+                            const llvm::BitVector &dependents) const {
+  if (dependents[value])
+    return true;
+  if (ValueId guard = index.getGuard(op); guard != kNone && dependents[guard])
+    return true;
+  for (BlockId block = dominance.getImmediateDominator(index.getBlockOf(op));
+       block != kNone; block = dominance.getImmediateDominator(block))
+    if (auto branch = dyn_cast<kern::CondBranchOp>(
+            index.getOp(index.getTerminator(block))))
+      if (dependents[index.getId(branch.getCondition())])
+        return true;
+  return false;
 }
 
 const LaneForm &LaneForms::get(ValueId value) {
@@ -445,9 +470,11 @@ LaneForm LaneForms::computeOp(ValueId value) {
       unsigned width = getWidth(index.getValue(value).getType());
       std::vector<int64_t> numbers;
       unsigned threads = from.rest.isSame() ? 1 : numThreads;
+      numbers.reserve(threads);
+      NumberConversion conversion(convert);
       for (unsigned t = 0; t < threads; ++t) {
         std::optional<uint64_t> bits =
-            foldConvert(convert, uint64_t(from.rest[t]), width);
+            foldConvert(conversion, uint64_t(from.rest[t]), width);
         if (!bits)
           return atom(value);
         numbers.push_back(asSigned(*bits, width));
@@ -556,16 +583,19 @@ LaneForm LaneForms::computeCompare(kern::CompareOp compare, OpId op,
   bool second = value != index.getFirstResult(op);
   LaneForm a = get(in[0]), b = get(in[1]);
   LaneForm c = count == 3 ? get(in[2]) : ofNumber(1);
+  IntegerComparison comparison(compare);
+  std::optional<kern::BoolOp> combine = compare.getCombine();
+  bool negated = compare.getCombineNegated();
   auto decide = [&](llvm::ArrayRef<int64_t> x) -> std::optional<int64_t> {
     std::optional<bool> outcome =
-        foldCompare(compare, uint64_t(x[0]), uint64_t(x[1]));
+        foldCompare(comparison, uint64_t(x[0]), uint64_t(x[1]));
     if (!outcome)
       return std::nullopt;
     bool result = *outcome != second;
-    if (count < 3)
+    if (!combine)
       return result;
-    bool other = (x[2] & 1) != compare.getCombineNegated();
-    switch (*compare.getCombine()) {
+    bool other = (x[2] & 1) != negated;
+    switch (*combine) {
     case kern::BoolOp::And:
       return result && other;
     case kern::BoolOp::Or:
@@ -578,6 +608,7 @@ LaneForm LaneForms::computeCompare(kern::CompareOp compare, OpId op,
   if (a.isNumber() && b.isNumber() && c.isNumber()) {
     std::vector<int64_t> numbers;
     bool same = a.rest.isSame() && b.rest.isSame() && c.rest.isSame();
+    numbers.reserve(same ? 1 : numThreads);
     for (unsigned t = 0; t < (same ? 1 : numThreads); ++t) {
       std::optional<int64_t> outcome =
           decide({a.rest[t], b.rest[t], c.rest[t]});
@@ -743,20 +774,33 @@ LaneForm LaneForms::computeArith(kern::ArithOp arith, OpId op, ValueId value) {
     operandsOf.push_back(&f);
 
   if (numbers && arith.getType() != kern::ElementType::Pred) {
-    std::vector<int64_t> out;
     unsigned threads = same ? 1 : numThreads;
-    out.reserve(threads);
-    llvm::SmallVector<uint64_t, 4> x(count);
-    for (unsigned t = 0; t < threads; ++t) {
-      for (size_t i = 0; i < count; ++i)
-        x[i] = mask(uint64_t(in[i].rest[t]), widths[i]);
-      std::optional<int64_t> y = foldBits(x);
-      if (!y)
-        break;
-      out.push_back(*y);
+    std::vector<int64_t> out(threads);
+    llvm::SmallVector<OperandNumbers, 4> rests;
+    for (size_t i = 0; i < count; ++i)
+      rests.push_back(
+          {in[i].rest.data(), in[i].rest.isSame() ? 0u : 1u, widths[i]});
+    IntegerFunction each = integers;
+    if (kind == ArithKind::AddCarry || kind == ArithKind::SubCarry) {
+      each.kind = kind == ArithKind::AddCarry ? ArithKind::Add : ArithKind::Sub;
+      each.bits = bits;
+    }
+    bool whole = foldArithEach(each, rests, width, out);
+    if (!whole) {
+      llvm::SmallVector<uint64_t, 4> x(count);
+      unsigned t = 0;
+      for (; t < threads; ++t) {
+        for (size_t i = 0; i < count; ++i)
+          x[i] = mask(uint64_t(in[i].rest[t]), widths[i]);
+        std::optional<int64_t> y = foldBits(x);
+        if (!y)
+          break;
+        out[t] = *y;
+      }
+      whole = t == threads;
     }
     *work += threads;
-    if (out.size() == threads) {
+    if (whole) {
       LaneForm form;
       for (const LaneForm &f : in)
         form.inside |= f.inside;

@@ -5,6 +5,7 @@
 
 #include "d2k/Analysis/RingSlots.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -105,9 +106,10 @@ IterationValue RingSlots::getTarget(OpId op, uint32_t loop,
 
 std::vector<RingSlots::Step> RingSlots::getSteps(const CopySite &site) const {
   std::vector<Step> steps;
+  llvm::SmallDenseSet<OpId, 16> clones(site.clones.begin(), site.clones.end());
   for (OpId op : getOrder(site.loop)) {
     Operation *operation = index.getOp(op);
-    if (llvm::is_contained(site.clones, op)) {
+    if (clones.contains(op)) {
       steps.push_back({op, false});
       continue;
     }

@@ -135,8 +135,14 @@ private:
   /// Unrolled loops repeat what they do.
   std::map<Pattern, Answer<SectorCount>> sectors;
   std::map<Pattern, Answer<unsigned>> conflicts;
-  /// Forms of addresses under a guard, by the guard and its value.
-  std::map<std::pair<ValueId, bool>, std::unique_ptr<LaneForms>> guarded;
+  /// What depends on a guard, and the forms while it has one value or the
+  /// other, made when they are needed.
+  struct Guarded {
+    llvm::BitVector dependents;
+    std::unique_ptr<LaneForms> forms;
+  };
+  /// By the guard and its value.
+  std::map<std::pair<ValueId, bool>, Guarded> guarded;
   /// Forms by iteration, made when they are needed.
   std::array<std::unique_ptr<LaneForms>, 4> iterations;
 };

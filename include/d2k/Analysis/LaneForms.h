@@ -43,8 +43,11 @@
 #include "d2k/Analysis/MemoryRoots.h"
 #include "d2k/Analysis/Uniformity.h"
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Allocator.h"
 
 #include <map>
 #include <memory>
@@ -80,6 +83,8 @@ public:
   int64_t operator[](unsigned thread) const {
     return each ? (*each)[thread] : all;
   }
+  /// One number when isSame(), else those of all threads.
+  const int64_t *data() const { return each ? each->data() : &all; }
   int64_t getLow() const;
   int64_t getHigh() const;
   /// Largest power of two, up to 2^40, that divides all numbers.
@@ -148,20 +153,44 @@ struct LaneOrigin {
   unsigned shift = 0;
 };
 
+/// Symbols by what they were made by. Copies are cheap: they share the keys.
+class LaneSymbolKeys {
+public:
+  struct Entry {
+    SymbolId second;
+  };
+  /// The entry of \p key, which stays where it is, and whether it is new; a
+  /// new one has \p symbol.
+  std::pair<Entry *, bool> try_emplace(llvm::ArrayRef<int64_t> key,
+                                       SymbolId symbol) {
+    auto found = entries.find(key);
+    if (found != entries.end())
+      return {found->second, false};
+    Entry *entry = new (*memory) Entry{symbol};
+    entries[key.copy(*memory)] = entry;
+    return {entry, true};
+  }
+
+private:
+  llvm::DenseMap<llvm::ArrayRef<int64_t>, Entry *> entries;
+  std::shared_ptr<llvm::BumpPtrAllocator> memory =
+      std::make_shared<llvm::BumpPtrAllocator>();
+};
+
 class LaneForms {
 public:
-  /// With \p assumed, a predicate has that value: what is chosen by its
-  /// opposite is left out. With \p iteration, loops and ring indices are no
+  /// With \p iteration, loops and ring indices are no
   /// symbols: every loop is in that iteration, or in its last one when it has
   /// fewer.
   LaneForms(const KernelIndex &index, const ConstantValues &constants,
             const Dominance &dominance, const LoopNest &loops,
             const MemoryRoots &memory, const Uniformity &uniformity,
-            BlockShape shape, std::optional<unsigned> iteration = std::nullopt,
-            std::optional<std::pair<ValueId, bool>> assumed = std::nullopt);
-  /// The forms of \p base where \p assumed has that value: those that do not
-  /// depend on it are taken over.
-  LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed);
+            BlockShape shape, std::optional<unsigned> iteration = std::nullopt);
+  /// The forms of \p base where a predicate has a value: what is chosen by its
+  /// opposite is left out. Those of all but \p dependents, which getDependents
+  /// gives for the predicate, are taken over.
+  LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed,
+            const llvm::BitVector &dependents);
   /// The forms in one iteration; see above. It counts as work of \p base.
   LaneForms(const LaneForms &base, unsigned iteration);
 
@@ -187,6 +216,13 @@ public:
   /// The predicate that must hold, or must not, where `op` uses its address:
   /// its guard, or that of a copy which reads nothing otherwise.
   std::optional<std::pair<ValueId, bool>> getGuard(OpId op) const;
+  /// By value, whether it is chosen by \p predicate, through a guard or a
+  /// selection, or made from such a value.
+  llvm::BitVector getDependents(ValueId predicate) const;
+  /// Whether \p value, or one that decides which threads run `op`, is in
+  /// \p dependents.
+  bool isDependent(OpId op, ValueId value,
+                   const llvm::BitVector &dependents) const;
   /// Threads that may run `op`, by guards and branches on their numbers.
   std::vector<bool> getActive(OpId op);
   /// No form is worked out any more: the kernel has taken too long, and what is
@@ -202,6 +238,13 @@ public:
 
 private:
   using Key = std::vector<int64_t>;
+  /// Who takes part in choices; see getDependents.
+  struct Choices {
+    /// By value, the block arguments that it is passed to, and by predicate
+    /// without negations, what it chooses.
+    std::vector<llvm::SmallVector<ValueId, 1>> passedTo;
+    llvm::DenseMap<ValueId, llvm::SmallVector<ValueId, 4>> chosenBy;
+  };
 
   const std::vector<bool> &getActiveIn(BlockId block);
 
@@ -289,7 +332,8 @@ private:
   /// Values whose forms were computed since the outermost loop-carried value
   /// that is being looked at.
   std::vector<ValueId> made;
-  std::map<Key, SymbolId> symbolOf;
+  LaneSymbolKeys symbolOf;
+  mutable std::shared_ptr<const Choices> choices;
   std::map<uint32_t, SymbolId> loopSymbols;
   /// Forms that may be unknown only because what asked for them takes part in
   /// them; they are forgotten as soon as that has its form.
