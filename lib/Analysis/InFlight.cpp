@@ -87,6 +87,16 @@ bool InFlight::isSkipped(BlockId block, uint32_t loop) const {
   return true;
 }
 
+bool InFlight::isSkipped(BlockId from, BlockId to, uint32_t loop) const {
+  if (loop == kNone)
+    return false;
+  unsigned iterations = rings.getIterations(loop);
+  for (unsigned i = iterations / 2; i < iterations; ++i)
+    if (values.mayTake(from, to, loop, i))
+      return false;
+  return true;
+}
+
 /// Follows one issuing operation around one loop.
 class InFlight::Solver {
 public:
@@ -136,7 +146,8 @@ public:
 
   bool covers(OpId op) const { return use[index.getBlockOf(op)]; }
   bool allowed(BlockId from, BlockId to) const {
-    if (!use[from] || !use[to])
+    if (!use[from] || !use[to] ||
+        llvm::is_contained(skipped, std::pair(from, to)))
       return false;
     // Whoever has not come to the operation yet must still come to it.
     return !onlyBefore[from] || leads[to];
@@ -233,10 +244,20 @@ private:
     for (BlockId block = 0; block < n; ++block)
       if (use[block] && block != header() && hasWait(block))
         waits.push_back(block);
-    if (waits.size() > 1)
+    if (waits.size() > 1) {
+      bool isChosen = false;
       for (BlockId block : waits)
-        if (analysis.isSkipped(block, loop))
+        if (analysis.isSkipped(block, loop)) {
           use[block] = false;
+          isChosen = true;
+        }
+      // And the ways past all of them.
+      for (BlockId block = 0; isChosen && block < n; ++block)
+        if (use[block] && dominance.getSuccessors(block).size() > 1)
+          for (BlockId next : dominance.getSuccessors(block))
+            if (next < n && use[next] && analysis.isSkipped(block, next, loop))
+              skipped.push_back({block, next});
+    }
     for (BlockId block : dominance.getOrder())
       if (use[block])
         order.push_back(block);
@@ -326,6 +347,8 @@ private:
   /// Blocks that lead to the operation; those that do and are not its place;
   /// those on a way around the loop that passes it.
   std::vector<bool> leads, onlyBefore, use;
+  /// Edges that are not taken.
+  llvm::SmallVector<std::pair<BlockId, BlockId>, 8> skipped;
   std::vector<BlockId> order;
   std::vector<State> in, out;
 };

@@ -223,6 +223,16 @@ bool IterationValues::mayTake(BlockId from, uint32_t edge, Place place) {
   return edge == index.getEdge(from, (condition.constant & 1) ? 0 : 1);
 }
 
+bool IterationValues::mayTake(BlockId from, BlockId to, uint32_t loop,
+                              unsigned iteration) {
+  llvm::ArrayRef<BlockId> next = index.getSuccessors(from);
+  for (unsigned i = 0; i < next.size(); ++i)
+    if (next[i] == to &&
+        mayTake(from, index.getEdge(from, i), {loop, iteration}))
+      return true;
+  return false;
+}
+
 bool IterationValues::mayRun(BlockId block, uint32_t loop, unsigned iteration) {
   if (loop == kNone ? block == 0 : loops.getLoop(loop).header == block)
     return constants.isReachable(block);

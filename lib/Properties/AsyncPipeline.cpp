@@ -9,6 +9,7 @@
 
 #include "Engine/AsyncAnalyses.h"
 #include "Engine/Detector.h"
+#include "Engine/EarlyReads.h"
 #include "Engine/RegisterPrefetch.h"
 #include "Engine/UnusedBuffers.h"
 
@@ -80,8 +81,7 @@ private:
   void addBarriers(const CopySite &site);
   void accept(const CopySite &site, llvm::ArrayRef<OpId> waits);
   Judgement judgeRing(const CopySite &site, const Ring &ring);
-  Judgement judgeSingle(const CopySite &site);
-  bool mayOverlap(uint32_t access, uint32_t other);
+  Judgement judgeArrival(const CopySite &site, const Ring &ring);
   bool isReadInLoop(OpId copy);
   void addRegisters();
   void conclude();
@@ -205,15 +205,15 @@ void LoopPipeline::addGroups(const CopySite &site) {
   }
   Ring ring = async.rings.getRing(site);
   Judgement judgement = judgeRing(site, ring);
-  if (judgement.isProved() && ring.slots == 1)
-    judgement = judgeSingle(site);
+  if (judgement.isProved())
+    judgement = judgeArrival(site, ring);
   if (!judgement.isProved()) {
     // Buffers that are filled from one tensor by turns are no ring.
     std::vector<CopySite> batches = async.rings.getFixedBatches(site);
     if (batches.size() < 2 || !llvm::all_of(batches, [&](const auto &batch) {
           return isReadInLoop(batch.clones.front()) &&
                  judgeCopy(detector, batch.clones.front()).isProved() &&
-                 judgeSingle(batch).isProved();
+                 judgeArrival(batch, async.rings.getRing(batch)).isProved();
         })) {
       detector.add(judgement, first);
       return;
@@ -390,22 +390,6 @@ Judgement LoopPipeline::judgeRing(const CopySite &site, const Ring &ring) {
       readers);
 }
 
-/// Whether two accesses to shared memory may touch the same bytes.
-bool LoopPipeline::mayOverlap(uint32_t access, uint32_t other) {
-  const SharedObjects &shared = kernel.getSharedObjects();
-  const SharedPlace &a = shared.getPlace(access), &b = shared.getPlace(other);
-  if (a.object != kNone && b.object != kNone) {
-    if (a.object != b.object)
-      return false;
-    return !a.bounded || !b.bounded || a.ring != kNone || b.ring != kNone ||
-           (a.slot == b.slot && a.low < b.high && b.low < a.high);
-  }
-  const MemoryRoots &memory = detector.getMemory();
-  return llvm::any_of(memory.getObjectsOf(access), [&](ObjectId object) {
-    return llvm::is_contained(memory.getObjectsOf(other), object);
-  });
-}
-
 /// Whether the loop reads the object that a copy writes.
 bool LoopPipeline::isReadInLoop(OpId copy) {
   const MemoryRoots &memory = detector.getMemory();
@@ -419,35 +403,38 @@ bool LoopPipeline::isReadInLoop(OpId copy) {
          });
 }
 
-/// A single buffer cannot be read while a copy into it is in flight: where that
-/// seems to happen, it is another buffer that is read.
-Judgement LoopPipeline::judgeSingle(const CopySite &site) {
+/// A slot cannot be read while a copy into it is in flight: where that seems to
+/// happen, the data is not waited for, or it is another slot that is read.
+Judgement LoopPipeline::judgeArrival(const CopySite &site, const Ring &ring) {
   const MemoryRoots &memory = detector.getMemory();
-  std::vector<OpId> readers;
+  std::vector<uint32_t> readers;
   for (uint32_t i = 0; i < memory.getAccesses().size(); ++i) {
     const AccessInfo &info = memory.getAccesses()[i];
-    if (!info.access.read || info.access.barrier ||
-        info.space != kern::Space::Shared || getOwner(info.op) != loop)
-      continue;
-    if (llvm::any_of(site.clones, [&](OpId clone) {
-          return mayOverlap(memory.getFirstAccess(clone) + 1, i);
-        }))
-      readers.push_back(info.op);
+    if (info.access.read && !info.access.barrier &&
+        info.space == kern::Space::Shared && getOwner(info.op) == loop)
+      readers.push_back(i);
   }
-  llvm::SmallVector<OpId, 4> early;
-  for (OpId clone : site.clones)
-    for (auto [reader, ages] :
-         llvm::zip(readers, async.inFlight.getSteady(clone, loop, readers)))
-      if (ages.must != 0 && !llvm::is_contained(early, reader))
-        early.push_back(reader);
-  if (early.empty())
+  EarlyReads early = findEarlyReads(detector, async, site, readers);
+  if (!early.certain.empty())
+    return Judgement::nearMiss(
+        withChange("is outstanding where " + detector.describe(early.certain) +
+                       " reads what it copies: no wait says before that it "
+                       "has arrived",
+                   "let the wait before the reads leave fewer groups "
+                   "outstanding than were committed since the one whose "
+                   "slot is read"),
+        early.certain);
+  if (early.unsure.empty())
     return Judgement::proved();
   return Judgement::undecided(
-      "fills one buffer, and " + detector.describe(early) +
+      (ring.slots == 1
+           ? "fills one buffer, and "
+           : "fills " + std::to_string(ring.slots) + " slots in turn, and ") +
+          detector.describe(early.unsure) +
           " reads while it is in flight what cannot be told apart from it",
       "separate arrays, or launch bounds from which the threads' addresses are "
       "known",
-      early);
+      early.unsure);
 }
 
 void LoopPipeline::addSite(const CopySite &site) {

@@ -87,6 +87,16 @@ static Judgement judge(Detector &detector, const StagedTile &tile) {
                          "reads"),
               early);
         }
+        if (!tile.early.empty())
+          return Judgement::nearMiss(
+              withChange("stages data that " + detector.describe(tile.early) +
+                             " reads while the copy into the same slot is "
+                             "outstanding: no wait says before that it has "
+                             "arrived",
+                         "let the wait before the reads leave fewer groups "
+                         "outstanding than were committed since the one whose "
+                         "slot is read"),
+              tile.early);
         if (!tile.ordered)
           return Judgement::undecided(
               "stages data that " + places +

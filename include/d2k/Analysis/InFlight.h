@@ -83,8 +83,10 @@ private:
     bool guarded = false;
   };
   class Solver;
-  /// Whether control never comes to \p block in the steady state of \p loop.
+  /// Whether control never comes to \p block, or goes from \p from to \p to, in
+  /// the steady state of \p loop.
   bool isSkipped(BlockId block, uint32_t loop) const;
+  bool isSkipped(BlockId from, BlockId to, uint32_t loop) const;
 
   const KernelIndex &index;
   const Dominance &dominance;

@@ -78,6 +78,8 @@ public:
   /// Whether control may come to \p block in that iteration, as far as
   /// conditions are known then.
   bool mayRun(BlockId block, uint32_t loop, unsigned iteration);
+  /// Whether control may go from \p from to its successor \p to then.
+  bool mayTake(BlockId from, BlockId to, uint32_t loop, unsigned iteration);
   /// Whether \p value belongs to one iteration only: see "Unknown".
   bool isUnknown(IterationValue value) const;
   /// Whether \p a and \p b are certain to be different addresses: the same

@@ -2,6 +2,7 @@
 
 #include "Engine/StagedTiles.h"
 
+#include "Engine/EarlyReads.h"
 #include "Engine/ExpectedBytes.h"
 #include "Engine/TileOrder.h"
 
@@ -294,6 +295,45 @@ private:
 };
 } // namespace
 
+/// Notes what reads slots into which copies of the same loop are outstanding.
+static void addEarlyReads(Detector &detector, StagedTile &tile) {
+  const KernelIndex &index = detector.getIndex();
+  const LoopNest &loops = detector.getKernel().getLoops();
+  llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
+  AsyncAnalyses &async = detector.getAsyncAnalyses();
+  llvm::SmallVector<uint32_t, 4> seen;
+  for (uint32_t w : tile.writers) {
+    OpId copy = accesses[w].op;
+    if (!llvm::isa<kern::AsyncCopyOp>(index.getOp(copy)))
+      continue;
+    // The innermost loop around the copy that reads, too.
+    uint32_t loop = loops.getInnermostWorking(index.getBlockOf(copy));
+    auto readsIn = [&](uint32_t r) {
+      return loop == kNone ||
+             loops.contains(loop, index.getBlockOf(accesses[r].op));
+    };
+    while (loop != kNone && llvm::none_of(tile.readers, readsIn))
+      loop = loops.getLoop(loop).parent;
+    if (llvm::is_contained(seen, loop))
+      continue;
+    seen.push_back(loop);
+    llvm::SmallVector<uint32_t, 8> readers;
+    llvm::copy_if(tile.readers, std::back_inserter(readers), readsIn);
+    llvm::SmallVector<uint32_t, 1> main;
+    if (loop != kNone)
+      main.push_back(loop);
+    for (const CopySite &site : async.rings.findSites(loop, main)) {
+      if (llvm::none_of(tile.writers, [&](uint32_t other) {
+            return llvm::is_contained(site.clones, accesses[other].op);
+          }))
+        continue;
+      for (OpId op : findEarlyReads(detector, async, site, readers).certain)
+        if (!llvm::is_contained(tile.early, op))
+          tile.early.push_back(op);
+    }
+  }
+}
+
 static void measure(Detector &detector, const TileOrder &order,
                     StagedTile &tile) {
   const KernelIndex &index = detector.getIndex();
@@ -389,6 +429,7 @@ static void measure(Detector &detector, const TileOrder &order,
                                                             : Tristate::Unknown;
   if (counted && written > 0)
     tile.reuse = read / written;
+  addEarlyReads(detector, tile);
   uint64_t left = kMaxRaceSteps;
   tile.ordered = llvm::any_of(tile.writers, [&](uint32_t w) {
     return llvm::any_of(tile.readers, [&](uint32_t r) {

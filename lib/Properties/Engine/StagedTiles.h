@@ -31,6 +31,8 @@ struct StagedTile {
   Tristate shared = Tristate::Unknown;
   /// A barrier or a wait stands between writes and reads.
   bool ordered = false;
+  /// Reads of a slot into which a copy is outstanding; see EarlyReads.h.
+  llvm::SmallVector<analysis::OpId, 4> early;
   /// Readers that threads of other warps may overtake: no barrier stands
   /// between their writes and these.
   llvm::SmallVector<uint32_t, 4> racing;

@@ -12,6 +12,7 @@ TileOrder::TileOrder(Detector &detector) : detector(detector) {
   const KernelIndex &index = detector.getIndex();
   barriers.resize(index.getNumBlocks());
   waits.resize(index.getNumBlocks());
+  completions.resize(index.getNumBlocks());
   for (OpId op = 0; op < index.getNumOps(); ++op) {
     mlir::Operation *operation = index.getOp(op);
     auto barrier = llvm::dyn_cast<kern::BarrierOpInterface>(operation);
@@ -26,6 +27,8 @@ TileOrder::TileOrder(Detector &detector) : detector(detector) {
     if (waits[block].empty())
       waitBlocks.push_back(block);
     waits[block].push_back(op);
+    if (!isBarrier || barrier.getExtent() == kern::BarrierExtent::MBarrier)
+      completions[block].push_back(op);
     if (!isBarrier)
       continue;
     if (barrier.getExtent() != kern::BarrierExtent::Warp)
@@ -47,16 +50,25 @@ bool TileOrder::canBeOrdered(OpId from, OpId to) const {
         BlockId block = index.getBlockOf(op);
         return (block == a && op > from) || dominance.reaches(a, block);
       });
+  // A barrier does not complete a copy. A role that copies waits for itself,
+  // and tells the others by a barrier.
+  bool needsCompletion =
+      !apart &&
+      llvm::isa<kern::AsyncCopyOp, kern::BulkCopyOp>(index.getOp(from));
   for (BlockId block : waitBlocks) {
-    bool after = (block == a && waits[block].back() > from) ||
-                 dominance.reaches(a, block);
-    bool before = (block == b && waits[block].front() < to) ||
-                  dominance.reaches(block, b);
+    llvm::ArrayRef<OpId> here =
+        needsCompletion ? completions[block] : waits[block];
+    if (here.empty())
+      continue;
+    bool after =
+        (block == a && here.back() > from) || dominance.reaches(a, block);
+    bool before =
+        (block == b && here.front() < to) || dominance.reaches(block, b);
     if (!before)
       continue;
     if (after)
       return true;
-    if (llvm::any_of(waits[block], [&](OpId op) {
+    if (llvm::any_of(here, [&](OpId op) {
           auto barrier =
               llvm::dyn_cast<kern::BarrierOpInterface>(index.getOp(op));
           if (!barrier)

@@ -21,8 +21,8 @@ public:
 
   /// How many blocks canBeOrdered looks at.
   size_t getNumWaitBlocks() const { return waitBlocks.size(); }
-  /// Whether a barrier or a wait can come after operation `from` and before
-  /// `to`.
+  /// Whether what says that operation `from` is done can come after it and
+  /// before `to`: a wait, for an asynchronous copy; else a barrier, too.
   bool canBeOrdered(OpId from, OpId to) const;
 
   /// Whether access `reader` may read what a thread of another warp wrote with
@@ -46,8 +46,9 @@ private:
   bool crossesWarps(uint32_t writer, uint32_t reader) const;
 
   Detector &detector;
-  /// By block: its barriers of more than a warp, and all its waits, ascending.
-  std::vector<llvm::SmallVector<OpId, 2>> barriers, waits;
+  /// By block, ascending: its barriers of more than a warp; all its barriers
+  /// and waits; those that complete asynchronous copies.
+  std::vector<llvm::SmallVector<OpId, 2>> barriers, waits, completions;
   /// The blocks that have waits.
   std::vector<analysis::BlockId> waitBlocks;
   /// Barriers of the block that threads arrive at, ascending.

@@ -1,9 +1,8 @@
 // Rings in the forms in which people write them, with pairs that only look like
-// them: a block of 128 threads multiplies slices of 64 x 32 on the tensor
-// cores. REQUIRES: nvcc RUN: d2k-analyze --no-cache --arch sm_90a --tiers ptx
-// --facts --format json %s -o %t.json RUN: %python %S/Inputs/verdicts.py
-// %t.json async_pipeline tile_shape smem_tiling warp_specialization | FileCheck
-// %s
+// them: a block of 128 threads multiplies slices of 64 x 32 on the tensor cores.
+// REQUIRES: nvcc
+// RUN: d2k-analyze --no-cache --arch sm_90a --tiers ptx --facts --format json %s -o %t.json
+// RUN: %python %S/Inputs/verdicts.py %t.json async_pipeline tile_shape smem_tiling warp_specialization | FileCheck %s
 
 #include <cstdint>
 #include <cuda_bf16.h>

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Engine/EarlyReads.h"
+
+#include "d2k/Analysis/SharedObjects.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/bit.h"
+
+#include <map>
+#include <set>
+
+using namespace d2k;
+using namespace d2k::analysis;
+using namespace d2k::properties;
+
+/// The bit of ages that are no longer told apart.
+static constexpr uint32_t kOldest = 1u << 31;
+
+/// Whether two accesses to shared memory may touch the same bytes, in any
+/// iteration.
+static bool mayOverlap(Detector &detector, uint32_t access, uint32_t other) {
+  const SharedObjects &shared = detector.getKernel().getSharedObjects();
+  const SharedPlace &a = shared.getPlace(access), &b = shared.getPlace(other);
+  if (a.object != kNone && b.object != kNone) {
+    if (a.object != b.object)
+      return false;
+    if (!a.bounded || !b.bounded)
+      return true;
+    return a.low < b.high && b.low < a.high &&
+           (a.ring != kNone || b.ring != kNone || a.slot == b.slot);
+  }
+  const MemoryRoots &memory = detector.getMemory();
+  return llvm::any_of(memory.getObjectsOf(access), [&](ObjectId object) {
+    return llvm::is_contained(memory.getObjectsOf(other), object);
+  });
+}
+
+namespace {
+/// Looks at the copies of one site.
+class Finder {
+public:
+  Finder(Detector &detector, AsyncAnalyses &async, const CopySite &site)
+      : detector(detector), kernel(detector.getKernel()),
+        index(detector.getIndex()),
+        accesses(detector.getMemory().getAccesses()), async(async), site(site),
+        iterations(async.rings.getIterations(site.loop)) {}
+
+  EarlyReads find(llvm::ArrayRef<uint32_t> readers);
+
+private:
+  enum class Answer : uint8_t { No, Unknown, Yes };
+  /// Addresses of the same atoms: their constants, and whether a matrix
+  /// descriptor holds them.
+  struct Constants {
+    std::set<int64_t> all;
+    int64_t unit = 1;
+  };
+
+  void findStride();
+  IterationValue getWritten(OpId copy, unsigned iteration) {
+    return async.rings.getTarget(copy, site.loop, iteration);
+  }
+  IterationValue getRead(uint32_t reader, unsigned iteration) {
+    const kern::MemoryAccess &access = accesses[reader].access;
+    return async.rings.getAddress(access.address,
+                                  isDescriptor(reader) ? 0 : access.offset,
+                                  accesses[reader].op, site.loop, iteration);
+  }
+  bool isDescriptor(uint32_t access) const {
+    return accesses[access].access.form == kern::MemoryAccess::Form::Descriptor;
+  }
+  std::optional<int64_t> getRingValue(const LaneSymbol &symbol,
+                                      unsigned iteration);
+  std::optional<int64_t> getPlace(uint32_t access, unsigned iteration);
+  /// The slot of \p address, whose access has the constants \p own and, with
+  /// others of the same atoms, \p all.
+  std::optional<int64_t> getSlot(IterationValue address, const Constants &own,
+                                 const Constants &all) const;
+  Answer readsOutstanding(OpId copy, uint32_t reader, unsigned outstanding);
+  bool arrives() const;
+  bool neverEnds() const;
+
+  Detector &detector;
+  KernelContext &kernel;
+  const KernelIndex &index;
+  llvm::ArrayRef<AccessInfo> accesses;
+  AsyncAnalyses &async;
+  const CopySite &site;
+  unsigned iterations;
+  /// Of the site's ring; a stride of 0 when its slots are not at equal
+  /// distances.
+  unsigned slots = 0;
+  int64_t stride = 0;
+  /// By sum, of all copies and of all readers.
+  std::map<uint32_t, Constants> written, read;
+  /// By copy or reader.
+  llvm::DenseMap<uint32_t, Constants> ofCopy, ofReader;
+};
+} // namespace
+
+void Finder::findStride() {
+  Ring ring = async.rings.getRing(site);
+  slots = ring.slots;
+  std::set<int64_t> steps;
+  for (const IterationValue &address : ring.addresses) {
+    std::optional<int64_t> step =
+        async.values.distance(address, ring.addresses.front());
+    if (!step)
+      return;
+    steps.insert(*step);
+  }
+  if (steps.size() < 2)
+    return;
+  int64_t first = *std::next(steps.begin()) - *steps.begin();
+  int64_t next = *steps.begin();
+  for (int64_t step : steps) {
+    if (step != next)
+      return;
+    next += first;
+  }
+  stride = first;
+}
+
+/// Ranks tell where an access is in a ring whose place in memory is not known:
+/// the lowest of its addresses is in the lowest slot.
+std::optional<int64_t> Finder::getSlot(IterationValue address,
+                                       const Constants &own,
+                                       const Constants &all) const {
+  if (stride == 0)
+    return std::nullopt;
+  for (const Constants *constants : {&own, &all}) {
+    if (constants->all.empty() || stride % constants->unit != 0)
+      continue;
+    int64_t step = stride / constants->unit;
+    int64_t low = *constants->all.begin();
+    // All slots, and nothing beyond them.
+    int64_t high = *constants->all.rbegin();
+    if (high - low < step * (int64_t(slots) - 1) ||
+        high - low >= step * int64_t(slots))
+      continue;
+    return (address.constant - low) / step;
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> Finder::getRingValue(const LaneSymbol &symbol,
+                                            unsigned iteration) {
+  if (symbol.value != kNone) {
+    IterationValue value = async.values.get(symbol.value, site.loop, iteration);
+    if (value.isConstant())
+      return value.constant;
+  }
+  if (symbol.source == kNone)
+    return std::nullopt;
+  const LaneSymbol &source = kernel.getLaneForms().getSymbol(symbol.source);
+  std::optional<int64_t> value = getRingValue(source, iteration);
+  if (!value)
+    return std::nullopt;
+  const auto *at = llvm::find(source.values, *value);
+  if (at == source.values.end())
+    return std::nullopt;
+  return symbol.table[at - source.values.begin()];
+}
+
+/// The slot of the shared object that \p access touches in one iteration.
+std::optional<int64_t> Finder::getPlace(uint32_t access, unsigned iteration) {
+  const SharedPlace &place = kernel.getSharedObjects().getPlace(access);
+  if (place.object == kNone)
+    return std::nullopt;
+  if (place.ring == kNone)
+    return place.slot;
+  std::optional<int64_t> value =
+      getRingValue(kernel.getLaneForms().getSymbol(place.ring), iteration);
+  if (!value)
+    return std::nullopt;
+  return place.slot + place.step * *value;
+}
+
+bool Finder::arrives() const {
+  return llvm::any_of(async.rings.getOrder(site.loop), [&](OpId op) {
+    return llvm::isa<kern::AsyncArriveOp>(index.getOp(op));
+  });
+}
+
+/// Whether nothing in the loop commits the copy or waits for all copies, so
+/// that all that it ever issued is of age 0.
+bool Finder::neverEnds() const {
+  for (OpId op : async.rings.getOrder(site.loop)) {
+    mlir::Operation *operation = index.getOp(op);
+    if (auto commit = llvm::dyn_cast<kern::AsyncCommitOp>(operation))
+      if (commit.getGroup() == kern::Completion::CpAsyncGroup)
+        return false;
+    if (llvm::isa<kern::AsyncWaitOp>(operation) &&
+        llvm::cast<kern::InstOpInterface>(operation).getMnemonic().contains(
+            "wait_all"))
+      return false;
+  }
+  return true;
+}
+
+/// Whether one of the \p outstanding newest instances of \p copy writes the
+/// slot that \p reader reads, in an iteration that is not one of the first.
+Finder::Answer Finder::readsOutstanding(OpId copy, uint32_t reader,
+                                        unsigned outstanding) {
+  const Dominance &dominance = kernel.getDominance();
+  OpId op = accesses[reader].op;
+  BlockId a = index.getBlockOf(copy), b = index.getBlockOf(op);
+  bool before =
+      a == b ? copy < op : dominance.getPosition(a) < dominance.getPosition(b);
+  unsigned newest = before ? 0 : 1;
+  uint32_t target = detector.getMemory().getFirstAccess(copy) + 1;
+  const SharedObjects &shared = kernel.getSharedObjects();
+  const SharedPlace &to = shared.getPlace(target);
+  const SharedPlace &from = shared.getPlace(reader);
+  bool isPlaced = to.object != kNone && from.object == to.object &&
+                  to.bounded && from.bounded;
+  bool isRing = isPlaced && shared.getObject(to.object).stride != 0;
+  Answer answer = Answer::No;
+  for (unsigned i = iterations / 2; i < iterations; ++i) {
+    IterationValue address = getRead(reader, i);
+    for (unsigned k = 0; k < outstanding && newest + k <= i; ++k) {
+      unsigned then = i - newest - k;
+      IterationValue filled = getWritten(copy, then);
+      if (async.values.differ(filled, address))
+        continue;
+      std::optional<int64_t> slot =
+          getSlot(filled, ofCopy[copy], written[filled.sum]);
+      std::optional<int64_t> other =
+          getSlot(address, ofReader[reader], read[address.sum]);
+      bool isCertain = true;
+      if (!slot || !other) {
+        slot = getPlace(target, then);
+        other = getPlace(reader, i);
+        isCertain = isRing;
+      }
+      if (!slot || !other)
+        answer = Answer::Unknown;
+      else if (*slot == *other && isCertain)
+        return Answer::Yes;
+      else if (*slot == *other)
+        answer = Answer::Unknown;
+    }
+  }
+  return answer;
+}
+
+EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
+  EarlyReads early;
+  if (!llvm::isa<kern::AsyncCopyOp>(index.getOp(site.clones.front())) ||
+      arrives())
+    return early;
+  findStride();
+  auto note = [](Constants &constants, IterationValue address) {
+    constants.all.insert(address.constant);
+  };
+  for (OpId copy : site.clones)
+    for (unsigned i = 0; i < iterations; ++i) {
+      IterationValue address = getWritten(copy, i);
+      note(ofCopy[copy], address);
+      note(written[address.sum], address);
+    }
+  llvm::SmallVector<uint32_t, 16> candidates;
+  std::vector<OpId> points;
+  for (uint32_t reader : readers) {
+    if (llvm::none_of(site.clones, [&](OpId copy) {
+          return mayOverlap(
+              detector, detector.getMemory().getFirstAccess(copy) + 1, reader);
+        }))
+      continue;
+    candidates.push_back(reader);
+    points.push_back(accesses[reader].op);
+    for (unsigned i = 0; i < iterations; ++i) {
+      IterationValue address = getRead(reader, i);
+      for (Constants *constants : {&ofReader[reader], &read[address.sum]}) {
+        note(*constants, address);
+        constants->unit = isDescriptor(reader) ? 16 : 1;
+      }
+    }
+  }
+  if (candidates.empty())
+    return early;
+  auto add = [](llvm::SmallVector<OpId, 4> &list, OpId op) {
+    if (!llvm::is_contained(list, op))
+      list.push_back(op);
+  };
+  bool isOpen = neverEnds();
+  for (OpId copy : site.clones) {
+    uint32_t target = detector.getMemory().getFirstAccess(copy) + 1;
+    std::vector<Ages> steady =
+        async.inFlight.getSteady(copy, site.loop, points);
+    for (auto [reader, ages] : llvm::zip(candidates, steady)) {
+      OpId op = accesses[reader].op;
+      if (ages.may == 0 || !mayOverlap(detector, target, reader))
+        continue;
+      if ((ages.must & kOldest) || (isOpen && (ages.must & 1))) {
+        add(early.certain, op);
+        continue;
+      }
+      if (ages.may & kOldest) {
+        add(early.unsure, op);
+        continue;
+      }
+      Answer answer = readsOutstanding(copy, reader, llvm::popcount(ages.must));
+      if (answer == Answer::Yes)
+        add(early.certain, op);
+      else if (answer == Answer::Unknown ||
+               readsOutstanding(copy, reader, llvm::popcount(ages.may)) !=
+                   Answer::No)
+        add(early.unsure, op);
+    }
+  }
+  return early;
+}
+
+EarlyReads properties::findEarlyReads(Detector &detector, AsyncAnalyses &async,
+                                      const CopySite &site,
+                                      llvm::ArrayRef<uint32_t> readers) {
+  return Finder(detector, async, site).find(readers);
+}

@@ -1,0 +1,157 @@
+// What is read must have been waited for: a wait that leaves the group of the
+// slot that is read outstanding is none, nor is a barrier. Each wrong ring stands
+// behind the right one that differs in one number or one line.
+// REQUIRES: nvcc, nvdisasm
+// RUN: d2k-analyze --arch sm_80 --tiers ptx --explain async_pipeline %s | FileCheck %s
+// RUN: d2k-analyze --arch sm_80 --tiers ptx --explain smem_tiling %s | FileCheck %s --check-prefix=TILE
+// RUN: d2k-analyze --arch sm_80 --tiers sass --explain async_pipeline %s | FileCheck %s --check-prefix=SASS
+
+#include <cuda_pipeline.h>
+
+constexpr int kTile = 128;
+using Slots = float[kTile];
+
+__device__ __forceinline__ void fetch(float *slot, const float *x, int i) {
+  __pipeline_memcpy_async(&slot[threadIdx.x], x + i * kTile + threadIdx.x, 4);
+}
+
+// Each thread reads 16 floats, those of others, too.
+__device__ __forceinline__ float dot(const float *x, float sum) {
+#pragma unroll
+  for (int i = 0; i < 16; ++i)
+    sum += x[i] * x[(i + threadIdx.x) % kTile];
+  return sum;
+}
+
+// Two tiles ahead, three slots.
+template <int kPending> __device__ __forceinline__ float
+run(Slots *slots, const float *x, int n) {
+  float sum = 0;
+  fetch(slots[0], x, 0);
+  __pipeline_commit();
+  fetch(slots[1], x, 1);
+  __pipeline_commit();
+  for (int i = 0; i < n; ++i) {
+    __pipeline_wait_prior(kPending);
+    __syncthreads();
+    if (i + 2 < n)
+      fetch(slots[(i + 2) % 3], x, i + 2);
+    __pipeline_commit();
+    sum = dot(slots[i % 3], sum);
+  }
+  return sum;
+}
+
+// Before the copy of tile i + 2, the groups of tiles i and i + 1 are
+// outstanding: with one left, tile i has arrived.
+// CHECK: aAhead(
+// CHECK-NEXT: holds: async_pipeline (depth 3, in_flight 2, mechanism cp_async)
+// TILE: aAhead(
+// TILE-NEXT: holds: smem_tiling
+// SASS: aAhead(
+// SASS: holds: async_pipeline (depth 3
+__global__ void __launch_bounds__(kTile) aAhead(const float *x, float *y, int n) {
+  __shared__ Slots slots[3];
+  y[threadIdx.x] = run<1>(slots, x, n);
+}
+
+// CHECK: bAheadWithoutWait(
+// CHECK-NEXT: nearly: {{.*}} is outstanding where early-reads.cu:22
+// TILE: bAheadWithoutWait(
+// TILE-NEXT: nearly: {{.*}} stages data that early-reads.cu:22 reads
+// SASS: bAheadWithoutWait(
+// SASS-NEXT: {{nearly|undecided|absent}}:
+__global__ void __launch_bounds__(kTile) bAheadWithoutWait(const float *x, float *y, int n) {
+  __shared__ Slots slots[3];
+  y[threadIdx.x] = run<2>(slots, x, n);
+}
+
+// The slot that is asked for is the one that is read.
+// CHECK: cSameIteration(
+// CHECK-NEXT: nearly: {{.*}} is outstanding where early-reads.cu:22
+// TILE: cSameIteration(
+// TILE-NEXT: nearly:
+// SASS: cSameIteration(
+// SASS-NEXT: {{nearly|undecided|absent}}:
+__global__ void __launch_bounds__(kTile) cSameIteration(const float *x, float *y, int n) {
+  __shared__ Slots slots[3];
+  float sum = 0;
+  for (int i = 0; i < n; ++i) {
+    fetch(slots[i % 3], x, i);
+    __pipeline_commit();
+    __pipeline_wait_prior(2);
+    __syncthreads();
+    sum = dot(slots[i % 3], sum);
+    __syncthreads();
+  }
+  y[threadIdx.x] = sum;
+}
+
+// Barriers alone.
+// CHECK: dBarriersOnly(
+// CHECK-NEXT: nearly: {{.*}} is outstanding where early-reads.cu:22
+// TILE: dBarriersOnly(
+// TILE-NEXT: nearly:
+// SASS: dBarriersOnly(
+// SASS-NEXT: {{nearly|undecided|absent}}:
+__global__ void __launch_bounds__(kTile) dBarriersOnly(const float *x, float *y, int n) {
+  __shared__ Slots slots[2];
+  float sum = 0;
+  fetch(slots[0], x, 0);
+  __pipeline_commit();
+  for (int i = 0; i < n; ++i) {
+    __syncthreads();
+    if (i + 1 < n)
+      fetch(slots[(i + 1) & 1], x, i + 1);
+    __pipeline_commit();
+    sum = dot(slots[i & 1], sum);
+    __syncthreads();
+  }
+  __pipeline_wait_prior(0);
+  y[threadIdx.x] = sum;
+}
+
+// A wait for groups, and no group.
+// CHECK: eNoGroups(
+// CHECK-NEXT: nearly: {{.*}} is outstanding where early-reads.cu:22
+// TILE: eNoGroups(
+// TILE-NEXT: nearly:
+// SASS: eNoGroups(
+// SASS-NEXT: {{nearly|undecided|absent}}:
+__global__ void __launch_bounds__(kTile) eNoGroups(const float *x, float *y, int n) {
+  __shared__ Slots slots[2];
+  float sum = 0;
+  fetch(slots[0], x, 0);
+  for (int i = 0; i < n; ++i) {
+    if (i + 1 < n)
+      fetch(slots[(i + 1) & 1], x, i + 1);
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    sum = dot(slots[i & 1], sum);
+    __syncthreads();
+  }
+  y[threadIdx.x] = sum;
+}
+
+// One way waits, the other does not: it depends on data.
+// CHECK: fSomeWays(
+// CHECK-NEXT: undecided: {{.*}} fills 2 slots in turn
+// SASS: fSomeWays(
+// SASS-NEXT: {{nearly|undecided|absent}}:
+__global__ void __launch_bounds__(kTile) fSomeWays(const float *x, const int *flags, float *y, int n) {
+  __shared__ Slots slots[2];
+  float sum = 0;
+  fetch(slots[0], x, 0);
+  __pipeline_commit();
+  for (int i = 0; i < n; ++i) {
+    if (i + 1 < n)
+      fetch(slots[(i + 1) & 1], x, i + 1);
+    __pipeline_commit();
+    if (flags[i])
+      __pipeline_wait_prior(1);
+    __syncthreads();
+    sum = dot(slots[i & 1], sum);
+    __syncthreads();
+  }
+  y[threadIdx.x] = sum;
+}
