@@ -28,8 +28,19 @@ static Value getAttribute(Interpreter &interpreter, const Value &attribute) {
   if (!attribute.isInteger())
     return interpreter.makeUnknown("a device attribute", origins);
   switch (attribute.integer) {
+  // The largest block and grid (CUDA C++ Programming Guide, "Features and
+  // Technical Specifications").
   case 1:
+  case 2:
+  case 3:
     return Value::makeInteger(1024);
+  case 4:
+    return Value::makeInteger(64);
+  case 5:
+    return Value::makeInteger(2147483647);
+  case 6:
+  case 7:
+    return Value::makeInteger(65535);
   case 10:
     return Value::makeInteger(32);
   case 8:
@@ -85,6 +96,14 @@ static Value getProperties(Interpreter &interpreter, const CallSite &call) {
   set("maxThreadsPerMultiProcessor", 39);
   set("maxThreadsPerBlock", 1);
   set("warpSize", 10);
+  auto setEach = [&](const char *field, int attribute) {
+    if (Cell *cell = interpreter.findField(record, field))
+      for (Cell *part : cell->children)
+        interpreter.storage.write(
+            part, getAttribute(interpreter, Value::makeInteger(attribute++)));
+  };
+  setEach("maxThreadsDim", 2);
+  setEach("maxGridSize", 5);
   set("major", 75);
   set("minor", 76);
   return success();

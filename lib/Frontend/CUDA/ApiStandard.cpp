@@ -152,18 +152,37 @@ std::optional<Value> d2k::cuda::callStandard(Interpreter &interpreter,
   if (name == "getenv" || name == "secure_getenv")
     return interpreter.makeUnknown("an environment variable");
 
+  // Not one of the author's own that is called the same.
+  bool isLibrary = !call.callee || !call.callee->hasBody() ||
+                   call.callee->isInStdNamespace();
   if (call.arguments.size() == 1) {
     static const llvm::StringMap<double (*)(double)> kFunctions = {
-        {"ceil", std::ceil},    {"ceilf", std::ceil},  {"floor", std::floor},
-        {"floorf", std::floor}, {"sqrt", std::sqrt},   {"sqrtf", std::sqrt},
-        {"log2", std::log2},    {"log2f", std::log2},  {"log", std::log},
-        {"logf", std::log},     {"exp", std::exp},     {"expf", std::exp},
-        {"fabs", std::fabs},    {"fabsf", std::fabs},  {"round", std::round},
-        {"roundf", std::round}, {"trunc", std::trunc}, {"truncf", std::trunc},
-        {"exp2", std::exp2},    {"exp2f", std::exp2}};
+        {"ceil", std::ceil},
+        {"ceilf", std::ceil},
+        {"floor", std::floor},
+        {"floorf", std::floor},
+        {"sqrt", std::sqrt},
+        {"sqrtf", std::sqrt},
+        {"log2", std::log2},
+        {"log2f", std::log2},
+        {"log", std::log},
+        {"logf", std::log},
+        {"exp", std::exp},
+        {"expf", std::exp},
+        {"fabs", std::fabs},
+        {"fabsf", std::fabs},
+        {"round", std::round},
+        {"roundf", std::round},
+        {"trunc", std::trunc},
+        {"truncf", std::trunc},
+        {"exp2", std::exp2},
+        {"exp2f", std::exp2},
+        {"rint", std::rint},
+        {"rintf", std::rint},
+        {"nearbyint", std::nearbyint},
+        {"nearbyintf", std::nearbyint}};
     if (auto found = kFunctions.find(name);
-        found != kFunctions.end() &&
-        (!call.callee || !call.callee->hasBody())) {
+        found != kFunctions.end() && isLibrary) {
       Value operand = argument(0);
       if (std::optional<double> real = toReal(operand))
         return Value::makeReal(found->second(*real), operand.origins);
@@ -171,7 +190,7 @@ std::optional<Value> d2k::cuda::callStandard(Interpreter &interpreter,
     }
   }
   if (call.arguments.size() == 2 && (name == "pow" || name == "powf") &&
-      (!call.callee || !call.callee->hasBody())) {
+      isLibrary) {
     Value a = argument(0), b = argument(1);
     std::optional<double> x = toReal(a), y = toReal(b);
     if (x && y)

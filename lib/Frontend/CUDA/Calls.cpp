@@ -6,8 +6,7 @@
 
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/Attr.h"
-#include "clang/AST/StmtVisitor.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/ScopeExit.h"
 
 using namespace d2k;
 using namespace d2k::cuda;
@@ -309,9 +308,17 @@ Interpreter::findOverrider(const clang::CXXMethodDecl *method,
   return method->getCorrespondingMethodInClass(record, /*MayBeBase=*/true);
 }
 
+/// `p->~T()` of a T that is no class: it does nothing.
+static bool isPseudoDestructor(const clang::CallExpr *expr) {
+  return llvm::isa<clang::CXXPseudoDestructorExpr>(
+      expr->getCallee()->IgnoreParens());
+}
+
 Value Interpreter::evaluateCall(const clang::CallExpr *expr) {
   if (const auto *kernelCall = llvm::dyn_cast<clang::CUDAKernelCallExpr>(expr))
     return evaluateKernelCall(kernelCall);
+  if (isPseudoDestructor(expr))
+    return Value();
   std::vector<clang::QualType> types;
   llvm::SmallVector<const clang::Expr *> args(expr->arg_begin(),
                                               expr->arg_end());
@@ -458,6 +465,17 @@ getLambdaOperator(const clang::CXXMethodDecl *invoker) {
       pattern->findSpecialization(arguments->asArray(), position));
 }
 
+/// Whether \p stmt runs each of its statements once, and calls nothing.
+static bool isShort(const clang::Stmt *stmt) {
+  if (!stmt)
+    return true;
+  if (llvm::isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt,
+                clang::CXXForRangeStmt, clang::GotoStmt, clang::CallExpr,
+                clang::CXXConstructExpr, clang::CXXNewExpr>(stmt))
+    return false;
+  return llvm::all_of(stmt->children(), isShort);
+}
+
 Value Interpreter::call(const clang::FunctionDecl *callee,
                         std::vector<Value> arguments,
                         std::vector<clang::QualType> types,
@@ -476,6 +494,7 @@ Value Interpreter::call(const clang::FunctionDecl *callee,
       return makeUnknown("the result of a lambda");
     }
   }
+  llvm::scope_exit end([&] { endsPath |= callee->isNoReturn(); });
   CallSite callSite;
   callSite.callee = callee;
   std::string name = callee->getNameAsString();
@@ -515,7 +534,8 @@ Value Interpreter::call(const clang::FunctionDecl *callee,
   if (!callee->isDependentContext())
     definition = findBody(callee);
   if (definition) {
-    if (isHurried() && !mayTouchDevice(definition))
+    if (isHurried() && !isShort(definition->getBody()) &&
+        !mayTouchDevice(definition))
       return callOpaque(callSite);
     if (frames.size() >= kMaxCallDepth) {
       markIncomplete("calls nest deeper than " + std::to_string(kMaxCallDepth) +
@@ -525,85 +545,6 @@ Value Interpreter::call(const clang::FunctionDecl *callee,
     return runBody(definition, callSite.arguments, self, site);
   }
   return callOpaque(callSite);
-}
-
-namespace {
-/// Looks for a use of the device in one function, and for what it calls.
-class DeviceUse : public clang::ConstStmtVisitor<DeviceUse> {
-public:
-  bool found = false;
-  std::vector<const clang::FunctionDecl *> callees;
-
-  void visit(const clang::Stmt *stmt) {
-    if (!stmt || found)
-      return;
-    Visit(stmt);
-    for (const clang::Stmt *child : stmt->children())
-      visit(child);
-  }
-  void VisitCUDAKernelCallExpr(const clang::CUDAKernelCallExpr *) {
-    found = true;
-  }
-  void VisitCallExpr(const clang::CallExpr *expr) {
-    // Through a pointer it may be anything.
-    found |= !expr->getDirectCallee();
-    if (const auto *call = llvm::dyn_cast<clang::CXXMemberCallExpr>(expr))
-      if (const clang::CXXMethodDecl *method = call->getMethodDecl())
-        found |= method->isVirtual();
-  }
-  void VisitCXXConstructExpr(const clang::CXXConstructExpr *expr) {
-    callees.push_back(expr->getConstructor());
-    if (const clang::CXXRecordDecl *record =
-            expr->getConstructor()->getParent();
-        record->hasDefinition() && !record->hasTrivialDestructor())
-      if (const clang::CXXDestructorDecl *destructor = record->getDestructor())
-        callees.push_back(destructor);
-  }
-  void VisitDeclRefExpr(const clang::DeclRefExpr *expr) {
-    if (const auto *function =
-            llvm::dyn_cast<clang::FunctionDecl>(expr->getDecl()))
-      callees.push_back(function);
-  }
-  void VisitMemberExpr(const clang::MemberExpr *expr) {
-    if (const auto *function =
-            llvm::dyn_cast<clang::FunctionDecl>(expr->getMemberDecl()))
-      callees.push_back(function);
-  }
-};
-} // namespace
-
-bool Interpreter::mayTouchDevice(const clang::FunctionDecl *function) {
-  if (auto known = deviceFunctions.find(function);
-      known != deviceFunctions.end())
-    return known->second;
-  // The body is that of the call operator.
-  if (const auto *method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
-      method && method->isLambdaStaticInvoker())
-    return true;
-  bool result = false;
-  llvm::SetVector<const clang::FunctionDecl *> work;
-  work.insert(function);
-  for (size_t i = 0; i < work.size() && !result; ++i) {
-    const clang::FunctionDecl *definition = nullptr;
-    definition = findBody(work[i]);
-    if (!definition) {
-      // An API, or a library of the device.
-      std::string name = work[i]->getNameAsString();
-      result = llvm::StringRef(name).starts_with("cu") ||
-               llvm::StringRef(name).starts_with("nccl");
-      continue;
-    }
-    DeviceUse use;
-    use.visit(definition->getBody());
-    if (const auto *constructor =
-            llvm::dyn_cast<clang::CXXConstructorDecl>(definition))
-      for (const clang::CXXCtorInitializer *init : constructor->inits())
-        use.visit(init->getInit());
-    result = use.found || definition->hasAttr<clang::CUDAGlobalAttr>();
-    work.insert_range(use.callees);
-  }
-  deviceFunctions[function] = result;
-  return result;
 }
 
 Value Interpreter::callOpaque(const CallSite &call) {

@@ -185,8 +185,9 @@ private:
                    bool testFirst, const clang::Stmt *loop);
   Flow executeUnknownLoop(llvm::function_ref<Flow()> iteration,
                           const std::string *reason, Origins origins);
-  /// Whether a loop that began at \p start is summarised from now on.
-  bool runsTooLong(const LoopStart &start, unsigned iteration) const;
+  /// Whether \p loop, which began at \p start, is summarised from now on.
+  bool runsTooLong(const LoopStart &start, unsigned iteration,
+                   const clang::Stmt *loop);
   /// Whether so much was followed that the rest is summarised.
   bool isHurried() const;
   /// Why a loop that runs too long is not followed.
@@ -261,6 +262,8 @@ private:
   bool step(const clang::Stmt *stmt);
   /// Whether \p function, or what it calls, may use the device.
   bool mayTouchDevice(const clang::FunctionDecl *function);
+  /// The same for a statement.
+  bool mayTouchDevice(const clang::Stmt *stmt);
   std::vector<Value> makeEntryArguments(const clang::FunctionDecl *entry,
                                         const EntryArguments *arguments);
   /// Forgets the first \p count tensor maps, which the first call made, unless
@@ -300,6 +303,7 @@ private:
   llvm::DenseMap<const clang::ValueDecl *, size_t> symbols;
   llvm::DenseMap<const clang::OpaqueValueExpr *, Value> opaqueValues;
   llvm::DenseMap<const clang::FunctionDecl *, bool> deviceFunctions;
+  llvm::DenseMap<const clang::Stmt *, bool> deviceStatements;
   /// Buffers that are tensors of the task.
   llvm::DenseSet<size_t> tensors;
   bool certain = true;
@@ -321,6 +325,10 @@ private:
   std::vector<Control> controls;
   uint64_t steps = 0;
   bool exhausted = false;
+  /// A function that never returns was called in the expression at hand.
+  bool endsPath = false;
+  /// Loops around the code at hand that are summarised.
+  unsigned numSummaries = 0;
   Leaving leaving = Leaving::No;
 };
 

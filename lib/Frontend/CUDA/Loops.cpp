@@ -7,6 +7,7 @@
 #include "Interpreter.h"
 
 #include "clang/AST/StmtCXX.h"
+#include "llvm/ADT/ScopeExit.h"
 
 using namespace d2k;
 using namespace d2k::cuda;
@@ -16,20 +17,84 @@ static constexpr unsigned kMaxIterations = 4096;
 /// Steps and writes of a loop in which nothing was launched or allocated. Such
 /// a loop fills data; what it counts is known after far fewer.
 static constexpr uint64_t kQuietSteps = 20000;
+/// The same of one that cannot launch, in a loop of which one iteration stands
+/// for all.
+static constexpr uint64_t kInnerQuietSteps = 1000;
 /// Operations of a loop that are listed one by one.
 static constexpr size_t kMaxLoopEvents = 1024;
+/// With this many, iterations that do the same again are counted.
+static constexpr size_t kMaxListedEvents = 64;
 /// Rounds until the set of cells that an unknown loop changes is stable.
 static constexpr unsigned kMaxRounds = 8;
 
-bool Interpreter::runsTooLong(const LoopStart &start,
-                              unsigned iteration) const {
-  if (iteration >= kMaxIterations || isHurried())
+bool Interpreter::runsTooLong(const LoopStart &start, unsigned iteration,
+                              const clang::Stmt *loop) {
+  if (iteration >= kMaxIterations)
     return true;
+  // Loops that launch are few and short, those that fill and compare data are
+  // neither.
+  bool touchesDevice = mayTouchDevice(loop);
+  if (isHurried() && !touchesDevice)
+    return true;
+  size_t limit =
+      numSummaries && !touchesDevice ? kInnerQuietSteps : kQuietSteps;
   size_t numEvents = trace.events.size() - start.numEvents;
   if (numEvents == 0)
-    return steps - start.steps > kQuietSteps ||
-           storage.mark() - start.mark > kQuietSteps;
+    return steps - start.steps > limit || storage.mark() - start.mark > limit;
   return numEvents > kMaxLoopEvents;
+}
+
+static bool isSame(const Quantity &a, const Quantity &b) {
+  return a.value == b.value && a.unknown == b.unknown;
+}
+
+static bool isSame(const Argument &a, const Argument &b) {
+  return a.kind == b.kind && isSame(a.integer, b.integer) && a.real == b.real &&
+         a.buffer == b.buffer && a.offset == b.offset &&
+         a.tensorMap == b.tensorMap &&
+         llvm::equal(a.fields, b.fields,
+                     [](const ArgumentField &x, const ArgumentField &y) {
+                       return x.offset == y.offset && isSame(x.value, y.value);
+                     });
+}
+
+/// Whether both ask the same of the device, however often.
+static bool isSame(const Event &a, const Event &b) {
+  auto areSame = [](const auto &x, const auto &y) {
+    return llvm::equal(x, y, [](const auto &one, const auto &other) {
+      return isSame(one, other);
+    });
+  };
+  return a.kind == b.kind && a.certain == b.certain && a.stream == b.stream &&
+         a.where.line == b.where.line && a.where.column == b.where.column &&
+         a.where.file == b.where.file && a.call == b.call &&
+         a.kernel == b.kernel && a.kernelFile == b.kernelFile &&
+         areSame(a.grid, b.grid) && areSame(a.block, b.block) &&
+         areSame(a.cluster, b.cluster) &&
+         isSame(a.dynamicShared, b.dynamicShared) &&
+         a.cooperative == b.cooperative &&
+         a.programmaticSerialization == b.programmaticSerialization &&
+         areSame(a.arguments, b.arguments) && a.captured == b.captured &&
+         a.destination == b.destination && a.source == b.source &&
+         isSame(a.bytes, b.bytes) && a.peer == b.peer && a.library == b.library;
+}
+
+/// Whether the events of an iteration, which begin at \p current, are those of
+/// the one before it, which begin at \p previous; then they are counted there.
+static bool countAgain(std::vector<Event> &events, size_t previous,
+                       size_t current) {
+  if (current == previous || events.size() - current != current - previous)
+    return false;
+  for (size_t i = previous; i < current; ++i) {
+    const Event &again = events[i + current - previous];
+    if (!isSame(events[i], again) || !events[i].count.value ||
+        !again.count.value)
+      return false;
+  }
+  for (size_t i = previous; i < current; ++i)
+    *events[i].count.value += *events[i + current - previous].count.value;
+  events.resize(current);
+  return true;
 }
 
 Interpreter::Flow
@@ -37,6 +102,8 @@ Interpreter::executeUnknownLoop(llvm::function_ref<Flow()> iteration,
                                 const std::string *reason, Origins origins) {
   // Find out what the body changes, make that unknown, and run it once more
   // for its events.
+  ++numSummaries;
+  llvm::scope_exit endSummary([&] { --numSummaries; });
   bool savedCertain = certain;
   certain = false;
   doubts.push_back(
@@ -139,6 +206,8 @@ Interpreter::Flow Interpreter::executeLoop(const clang::Expr *condition,
 
   Flow flow = Flow::Normal;
   bool first = true;
+  size_t previous = start.numEvents;
+  unsigned numRepeated = 0;
   for (unsigned iteration = 0;; ++iteration) {
     if (testFirst || !first) {
       Value value = test();
@@ -147,7 +216,9 @@ Interpreter::Flow Interpreter::executeLoop(const clang::Expr *condition,
       std::optional<bool> known = toBool(value);
       if (known && !*known)
         break;
-      bool tooMany = runsTooLong(start, iteration);
+      bool tooMany =
+          runsTooLong(start, iteration, loop) ||
+          (numRepeated && (isHurried() || numRepeated > kMaxLoopEvents));
       bool mayHaveLeft = !scope.breaks.empty();
       if (!known || tooMany || mayHaveLeft) {
         const std::string *reason =
@@ -168,7 +239,15 @@ Interpreter::Flow Interpreter::executeLoop(const clang::Expr *condition,
       }
     }
     first = false;
+    size_t current = trace.events.size();
     flow = runBody();
+    if (current - start.numEvents >= kMaxListedEvents &&
+        countAgain(trace.events, previous, current)) {
+      ++numRepeated;
+    } else {
+      numRepeated = 0;
+      previous = current;
+    }
     if (flow == Flow::Break) {
       flow = Flow::Normal;
       break;
@@ -225,7 +304,7 @@ Interpreter::executeRangeFor(const clang::CXXForRangeStmt *stmt) {
     std::optional<bool> known = toBool(value);
     if (known && !*known)
       break;
-    bool tooMany = runsTooLong(start, iteration);
+    bool tooMany = runsTooLong(start, iteration, stmt);
     if (!known || tooMany || !scope.breaks.empty()) {
       flow = executeUnknownLoop(
           [&] {

@@ -93,13 +93,16 @@ Interpreter::Flow Interpreter::branch(const Value &condition,
   size_t mark = storage.mark();
   size_t numJumps = frame().jumps.size();
 
+  bool endedBefore = std::exchange(endsPath, false);
   Flow first = ifTrue();
+  bool firstEnds = std::exchange(endsPath, false);
   Exit exit = {{}, reason};
   // A path that leaves is remembered with all that it changed since the loop or
   // function began; this must be taken before it is rolled back.
   leave(first, exit);
   exit.changes = storage.rollBack(mark);
   Flow second = ifFalse();
+  endsPath = endedBefore || (firstEnds && endsPath);
 
   doubts.pop_back();
   certain = savedCertain;
@@ -204,15 +207,13 @@ Interpreter::Flow Interpreter::execute(const clang::Stmt *stmt) {
       expr = cleanups->getSubExpr();
     if (llvm::isa<clang::CXXThrowExpr>(expr))
       return leave(Leaving::Throw);
+    endsPath = false;
     if (expr->isGLValue())
       evaluateAddress(expr);
     else
       evaluate(expr);
-    if (const auto *callExpr =
-            llvm::dyn_cast<clang::CallExpr>(expr->IgnoreParenImpCasts()))
-      if (const clang::FunctionDecl *callee = callExpr->getDirectCallee())
-        if (callee->isNoReturn() && leaving == Leaving::No)
-          return leave(Leaving::Exit);
+    if (std::exchange(endsPath, false) && leaving == Leaving::No)
+      return leave(Leaving::Exit);
     return hasEnded() ? Flow::Stop : Flow::Normal;
   }
   return Flow::Normal;
