@@ -43,21 +43,25 @@ struct Permutation {
   }
 };
 
-/// Lane addresses of one access, from the tile's base: those of each warp,
-/// moved by each of `moves`.
+/// Lane addresses of one access, from the tile's base.
 struct WarpTouches {
-  std::vector<LaneSpans> warps;
-  std::vector<int64_t> moves;
+  Touches touches;
+  int64_t origin = 0;
+  unsigned bytes = 0;
 
   /// Whether \p fn, which gets the lanes of a warp in one iteration, is true of
-  /// all.
+  /// all; with \p once, in the first iteration only.
   template <typename Fn>
-  bool all(Fn fn) const {
-    for (int64_t move : moves)
-      for (LaneSpans warp : warps) {
-        for (std::optional<int64_t> &start : warp.start)
-          if (start)
-            *start += move;
+  bool all(Fn fn, bool once = false) const {
+    llvm::ArrayRef<int64_t> moves = touches.moves;
+    for (int64_t move : once ? moves.take_front(1) : moves)
+      for (auto touch = touches.first.begin(); touch != touches.first.end();) {
+        LaneSpans warp;
+        warp.bytes = bytes;
+        unsigned number = touch->thread / 32;
+        for (; touch != touches.first.end() && touch->thread / 32 == number;
+             ++touch)
+          warp.start[touch->thread % 32] = origin + touch->at + move;
         if (!fn(warp))
           return false;
       }
@@ -74,18 +78,7 @@ static std::optional<WarpTouches> getWarps(Detector &detector, uint32_t access,
   std::optional<Touches> touches = getTouches(detector, access);
   if (!bytes || !touches)
     return std::nullopt;
-  WarpTouches result;
-  unsigned last = kNone;
-  for (const Touch &touch : touches->first) {
-    if (touch.thread / 32 != last) {
-      last = touch.thread / 32;
-      result.warps.emplace_back().bytes = *bytes;
-    }
-    result.warps.back().start[touch.thread % 32] = origin + touch.at;
-  }
-  if (!result.warps.empty())
-    result.moves = std::move(touches->moves);
-  return result;
+  return WarpTouches{std::move(*touches), origin, *bytes};
 }
 
 /// Whether lane l is at a + sum of d[i] over the bits i of l, in every warp
@@ -115,15 +108,10 @@ static bool isSum(llvm::ArrayRef<WarpTouches> accesses,
     }
     return true;
   };
-  for (const WarpTouches &access : accesses) {
-    // Without a permutation all moves are alike.
-    if (undo.bits == 0 && !access.moves.empty()) {
-      if (!llvm::all_of(access.warps, isSumInWarp))
-        return false;
-    } else if (!access.all(isSumInWarp)) {
+  // Without a permutation all iterations are alike.
+  for (const WarpTouches &access : accesses)
+    if (!access.all(isSumInWarp, /*once=*/undo.bits == 0))
       return false;
-    }
-  }
   return steps.has_value();
 }
 
@@ -172,20 +160,24 @@ static const std::vector<Permutation> &getCandidates() {
 static std::vector<Permutation>
 getStridedCandidates(llvm::ArrayRef<WarpTouches> written) {
   std::vector<Permutation> all;
-  const WarpTouches *any = llvm::find_if(
-      written, [](const WarpTouches &one) { return !one.moves.empty(); });
+  std::optional<LaneSpans> any;
+  for (const WarpTouches &one : written)
+    if (!any)
+      one.all([&](const LaneSpans &warp) {
+        any = warp;
+        return false;
+      });
   // No writer's addresses are known.
-  if (any == written.end())
+  if (!any)
     return all;
   llvm::SmallVector<int64_t, 4> strides;
   for (unsigned lanes : {2u, 4u, 8u, 16u}) {
     auto lowest = [&](unsigned first) -> std::optional<int64_t> {
       std::optional<int64_t> low;
       for (unsigned l = first; l < first + lanes; ++l) {
-        std::optional<int64_t> at = any->warps.front().start[l];
+        const std::optional<int64_t> &at = any->start[l];
         if (!at)
           return std::nullopt;
-        *at += any->moves.front();
         low = std::min(low.value_or(*at), *at);
       }
       return low;
