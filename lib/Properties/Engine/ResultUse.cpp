@@ -30,6 +30,7 @@ private:
   void need(size_t buffer, Tristate how);
   void needAll();
   void overwrite(size_t buffer, const Event &event, const char *what);
+  void overwritePerhaps(size_t buffer, const Event &event);
   ResultUse visitLaunch(const Event &event, const BufferUses &uses);
   ResultUse judgePart(const Event &event, BufferPart part,
                       std::optional<int64_t> bytes) const;
@@ -69,6 +70,14 @@ void Walk::overwrite(size_t buffer, const Event &event, const char *what) {
   states[buffer] = {Tristate::No, "is overwritten by the " + std::string(what) +
                                       " at " +
                                       HostDetector::describe(event.where)};
+}
+
+/// \p event may write all of the buffer, or a part.
+void Walk::overwritePerhaps(size_t buffer, const Event &event) {
+  State &state = states[buffer];
+  if (ordered && event.certain && state.needed == Tristate::Yes)
+    state = {Tristate::Unknown, "is perhaps overwritten by the launch at " +
+                                    HostDetector::describe(event.where)};
 }
 
 /// Whether nobody but this call can look at the buffer. Scratch memory of peers
@@ -152,17 +161,18 @@ ResultUse Walk::visitLaunch(const Event &event, const BufferUses &uses) {
     return use;
   for (const auto &[part, bytes] : uses.writes) {
     const Buffer &buffer = trace.buffers[part.first];
-    // Without a task it is not known how large an output is: a program that
-    // compares kernels has them write the same one.
-    bool mayFill = bytes && buffer.bytes
-                       ? *bytes >= *buffer.bytes
-                       : detector.getProgram().anyShape.has_value();
+    bool mayFill = !bytes || !buffer.bytes || *bytes >= *buffer.bytes;
     if (buffer.kind == Buffer::Kind::Output && part.second == 0 && mayFill &&
         !uses.readsUnknown &&
         std::none_of(
             uses.reads.begin(), uses.reads.end(),
-            [&](const BufferPart &read) { return read.first == part.first; }))
-      overwrite(part.first, event, "launch");
+            [&](const BufferPart &read) { return read.first == part.first; })) {
+      // Without a task it is not known how large an output is.
+      if (detector.getProgram().anyShape || (bytes && buffer.bytes))
+        overwrite(part.first, event, "launch");
+      else
+        overwritePerhaps(part.first, event);
+    }
   }
   if (uses.readsUnknown)
     needAll();

@@ -16,8 +16,8 @@
 // overwritten. With one block, fast behind slow writes at most one tile of d:
 // whether it is used is not known.
 //
-// Without a task nothing says how large an output is, and none counts as
-// overwritten by a launch.
+// Without a task nothing says how large an output is: whether a launch before
+// another one that writes it is used is not known then.
 //
 // Not detected: overwriting of parts of a buffer, and of buffers between
 // kernels; order between streams (with several of them nothing counts as
