@@ -13,6 +13,7 @@
 #include "llvm/ADT/DenseSet.h"
 
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace d2k;
@@ -46,6 +47,84 @@ AppliedOperations::AppliedOperations(
   }
 }
 
+/// Moves that a factor of a product is followed through.
+static constexpr size_t kMaxMoves = 64;
+
+/// The loads that `value` is moved from; empty when it is computed, or moved
+/// more often than `limit` times.
+static std::vector<OpId> findLoads(const KernelIndex &index,
+                                   const ConstantValues &constants,
+                                   const DataFlow &flow, ValueId value,
+                                   size_t limit = SIZE_MAX) {
+  std::vector<OpId> loads;
+  llvm::DenseSet<ValueId> seen;
+  std::vector<ValueId> work{value};
+  while (!work.empty()) {
+    ValueId next = work.back();
+    work.pop_back();
+    if (!seen.insert(next).second || constants.get(next))
+      continue;
+    if (seen.size() > limit)
+      return {};
+    OpId def = index.getDef(next);
+    if (def == kNone) {
+      for (const KernelIndex::Incoming &in : index.getIncoming(next))
+        if (in.value != kNone)
+          work.push_back(in.value);
+      continue;
+    }
+    const DataFlow::Node *node = flow.find(def);
+    if (!node)
+      return {};
+    if (node->code == Code::Load)
+      loads.push_back(def);
+    else if (node->code == Code::Union || node->code == Code::Select ||
+             node->code == Code::Phi)
+      llvm::append_range(work, flow.get(node->a));
+    else
+      return {};
+  }
+  return loads;
+}
+
+/// Multiply-adds of the same two tensors as in the loop: the first or the last
+/// iteration, which the author took out of it.
+static std::vector<OpId>
+findPeeled(const KernelIndex &index, const ConstantValues &constants,
+           const MemoryRoots &memory, const DataFlow &flow,
+           const MainRegion &region, llvm::ArrayRef<OpId> products) {
+  using Roots = std::set<RootId>;
+  auto rootsOf = [&](DataFlow::Span values) {
+    Roots roots;
+    for (ValueId value : flow.get(values))
+      for (OpId load : findLoads(index, constants, flow, value, kMaxMoves))
+        for (const AccessInfo &info : memory.getAccessesOf(load))
+          if (info.access.read && !info.access.barrier)
+            roots.insert(info.roots.begin(), info.roots.end());
+    return roots;
+  };
+  auto factorsOf = [&](const DataFlow::Node &node) {
+    Roots a = rootsOf(node.a), b = rootsOf(node.b);
+    return std::pair(std::min(a, b), std::max(a, b));
+  };
+  std::set<std::pair<Roots, Roots>> inside;
+  llvm::BitVector isProduct(index.getNumOps());
+  for (OpId op : products) {
+    isProduct.set(op);
+    inside.insert(factorsOf(*flow.find(op)));
+  }
+  std::vector<OpId> peeled;
+  for (const DataFlow::Node &node : flow.getNodes()) {
+    if (node.op == kNone || node.code != Code::Fma ||
+        region.contains(node.op) != Tristate::No || isProduct.test(node.op))
+      continue;
+    std::pair<Roots, Roots> factors = factorsOf(node);
+    if (!factors.first.empty() && inside.count(factors))
+      peeled.push_back(node.op);
+  }
+  return peeled;
+}
+
 void AppliedOperations::findProducts() {
   known = region.getKind() != MainRegion::Kind::Unknown;
   for (OpId op : region.getProducts()) {
@@ -69,6 +148,10 @@ void AppliedOperations::findProducts() {
   // Without loops, the epilogue's multiply-adds look like the products.
   if (scalar && region.getKind() == MainRegion::Kind::Body)
     known = false;
+  if (scalar && known)
+    llvm::append_range(
+        products, findPeeled(index, constants, memory, flow, region, products));
+  llvm::sort(products);
   for (OpId op : products)
     productOps.set(op);
 }
@@ -344,39 +427,6 @@ bool AppliedOperations::isWidening(const Node &node) const {
   default:
     return false;
   }
-}
-
-/// The loads that `value` is moved from; empty when it is computed.
-static std::vector<OpId> findLoads(const KernelIndex &index,
-                                   const ConstantValues &constants,
-                                   const DataFlow &flow, ValueId value) {
-  std::vector<OpId> loads;
-  llvm::DenseSet<ValueId> seen;
-  std::vector<ValueId> work{value};
-  while (!work.empty()) {
-    ValueId next = work.back();
-    work.pop_back();
-    if (!seen.insert(next).second || constants.get(next))
-      continue;
-    OpId def = index.getDef(next);
-    if (def == kNone) {
-      for (const KernelIndex::Incoming &in : index.getIncoming(next))
-        if (in.value != kNone)
-          work.push_back(in.value);
-      continue;
-    }
-    const DataFlow::Node *node = flow.find(def);
-    if (!node)
-      return {};
-    if (node->code == Code::Load)
-      loads.push_back(def);
-    else if (node->code == Code::Union || node->code == Code::Select ||
-             node->code == Code::Phi)
-      llvm::append_range(work, flow.get(node->a));
-    else
-      return {};
-  }
-  return loads;
 }
 
 bool AppliedOperations::readsOutput(ValueId value) const {

@@ -505,7 +505,8 @@ bool LoopNest::isSpin(const Loop &loop) const {
               kern::UndefOp, kern::AddressOfOp, kern::ArithOp, kern::CompareOp,
               kern::SelectOp, kern::ConvertOp, kern::PackOp, kern::UnpackOp,
               kern::SpaceCastOp, kern::VoteOp, kern::ShuffleOp,
-              kern::WarpBarrierOp, kern::BranchOp, kern::CondBranchOp>(op)) {
+              kern::WarpBarrierOp, kern::NoEffectOp, kern::BranchOp,
+              kern::CondBranchOp>(op)) {
         // Floating-point work is no polling.
         if (auto arith = dyn_cast<kern::ArithOp>(op))
           if (kern::isFloat(arith.getType()))

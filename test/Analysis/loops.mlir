@@ -35,6 +35,7 @@ kern.func entry visible @spin(%x: i64 {kern.name = "x", kern.size = 8 : i64}) {
 ^wait:
   // expected-remark @+1 {{L0 depth 1 blocks 1 spin}}
   %done = kern.mbarrier_wait "mbarrier.try_wait.parity" try parity [%c0 : i32], %c0 : i32
+  kern.no_effect "YIELD"
   kern.cond_br %done, ^poll, ^wait
 ^poll:
   // expected-remark @+1 {{L1 depth 1 blocks 1 spin}}
