@@ -43,7 +43,9 @@ static void detect(Detector &detector) {
       continue;
     accumulators.insert(product.root);
     ++uses[product.a];
-    ++uses[product.b];
+    // A square takes its operand once.
+    if (product.b != product.a)
+      ++uses[product.b];
     where.push_back(product.op);
   }
   if (where.empty())

@@ -109,6 +109,11 @@ static Judgement judge(Detector &detector, const StagedTile &tile) {
               readers);
         if (tile.byMatrix)
           return Judgement::proved();
+        if (tile.isUpdated)
+          return Judgement::undecided(
+              "stages data that results overwrite in place: which of the two " +
+                  places + " reads is not known",
+              "memory of their own for the results", readers);
         if (tile.shared == Tristate::Unknown)
           return Judgement::undecided(
               "stages data; which threads read it at " + places +

@@ -3,6 +3,7 @@
 // tensor_core: matrix instructions that make the output out of inputs.
 
 #include "Engine/Detector.h"
+#include "Engine/TensorMemorySums.h"
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -119,6 +120,11 @@ static void detect(Detector &detector) {
                 .then([&] {
                   return detector.judgeReach(provenance.getProductReach(id),
                                              "its result");
+                })
+                .then([&] {
+                  return llvm::isa<kern::TmemMmaOp>(op.getOperation())
+                             ? judgeSumsKept(detector, id)
+                             : Judgement::proved();
                 })
                 .then([&] { return detector.judgeSoleWay(product); });
         Description description;

@@ -4,6 +4,7 @@
 // allocates, reads back and frees.
 
 #include "Engine/Detector.h"
+#include "Engine/TensorMemorySums.h"
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -171,6 +172,7 @@ static void detect(Detector &detector) {
               return Judgement::nearMiss("multiplies no input data");
             })
             .then([&] { return judgeLife(detector, roots, *use); })
+            .then([&] { return judgeSumsKept(detector, id); })
             .then([&] {
               return detector.judgeReach(provenance.getProductReach(id),
                                          "its result");

@@ -334,8 +334,9 @@ static void addEarlyReads(Detector &detector, StagedTile &tile) {
   }
 }
 
+/// \p results are operations that put results into the tile's memory.
 static void measure(Detector &detector, const TileOrder &order,
-                    StagedTile &tile) {
+                    llvm::ArrayRef<OpId> results, StagedTile &tile) {
   const KernelIndex &index = detector.getIndex();
   KernelContext &kernel = detector.getKernel();
   const LoopNest &loops = kernel.getLoops();
@@ -358,6 +359,10 @@ static void measure(Detector &detector, const TileOrder &order,
   };
   while (loop != kNone && !holdsAll(loop))
     loop = loops.getLoop(loop).parent;
+
+  tile.isUpdated = llvm::any_of(results, [&](OpId op) {
+    return loop == kNone || loops.contains(loop, index.getBlockOf(op));
+  });
 
   uint64_t steps = uint64_t(tile.writers.size()) * tile.readers.size() *
                    index.getNumBlocks();
@@ -454,6 +459,7 @@ static std::vector<StagedTile> findStagedTiles(Detector &detector) {
       continue;
     StagedTile tile;
     tile.object = id;
+    llvm::SmallVector<OpId, 4> results;
     for (uint32_t i : objects.getAccessesTo(id)) {
       const AccessInfo &info = accesses[i];
       mlir::Operation *op = index.getOp(info.op);
@@ -473,6 +479,10 @@ static std::vector<StagedTile> findStagedTiles(Detector &detector) {
           }
           if (copies)
             tile.writers.push_back(i);
+          else if (llvm::any_of(store.getValues(), [&](mlir::Value value) {
+                     return !provenance.getTerms(index.getId(value)).empty();
+                   }))
+            results.push_back(info.op);
         }
       } else if (info.access.read) {
         if (llvm::isa<kern::MatrixLoadOp, kern::MatrixProductOpInterface>(op)) {
@@ -487,7 +497,7 @@ static std::vector<StagedTile> findStagedTiles(Detector &detector) {
     }
     if (tile.writers.empty() || tile.readers.empty())
       continue;
-    measure(detector, order, tile);
+    measure(detector, order, results, tile);
     tiles.push_back(std::move(tile));
   }
   addExpectedBytes(detector, tiles);

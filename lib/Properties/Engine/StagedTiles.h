@@ -33,6 +33,10 @@ struct StagedTile {
   bool ordered = false;
   /// Reads of a slot into which a copy is outstanding; see EarlyReads.h.
   llvm::SmallVector<analysis::OpId, 4> early;
+  /// What is worked out of input data is put into the same memory between the
+  /// writes and the reads, as in a scan or a sort in place: reads may be of
+  /// that.
+  bool isUpdated = false;
   /// Readers that threads of other warps may overtake: no barrier stands
   /// between their writes and these.
   llvm::SmallVector<uint32_t, 4> racing;
