@@ -11,6 +11,7 @@
 #include "Engine/Detector.h"
 #include "Engine/EarlyReads.h"
 #include "Engine/RegisterPrefetch.h"
+#include "Engine/RingReaders.h"
 #include "Engine/UnusedBuffers.h"
 
 #include "d2k/Analysis/SharedObjects.h"
@@ -69,6 +70,9 @@ private:
     BlockId a = index.getBlockOf(first), b = index.getBlockOf(second);
     return a == b ? first < second
                   : dominance.getPosition(a) < dominance.getPosition(b);
+  }
+  RingReaders getReaders() {
+    return {detector, async, loop, [this](OpId op) { return getOwner(op); }};
   }
   std::string name(OpId op);
   void addNearMiss(std::string sentence, llvm::ArrayRef<OpId> where,
@@ -293,6 +297,31 @@ void LoopPipeline::addBarriers(const CopySite &site) {
     detector.add(judgement, first);
     return;
   }
+  llvm::SmallVector<OpId, 4> unwaited;
+  if (ring.slots > 1 && site.bulk)
+    unwaited = getReaders().findUnwaited(site, ring, pairing.waits);
+  if (!unwaited.empty()) {
+    std::string places = detector.describe(unwaited);
+    unwaited.insert(unwaited.begin(), first);
+    addNearMiss(places + " reads another slot than the one that " +
+                    name(pairing.waits.front()) + " has waited for",
+                unwaited, "read the slot whose copy has been waited for");
+    return;
+  }
+  llvm::SmallVector<OpId, 4> released;
+  if (ring.slots > 1 && site.bulk && site.loop != loop)
+    released = getReaders().findReleased(site, ring, points, pairing.inFlight,
+                                         pairing.barriers.size());
+  if (!released.empty()) {
+    std::string places = detector.describe(released);
+    released.insert(released.begin(), first);
+    addNearMiss(places +
+                    " reads a slot that was given back before: the copy "
+                    "issued at " +
+                    detector.describe(first) + " may overwrite it",
+                released, "give the slot back when the products are done");
+    return;
+  }
   // Sites with the same barriers fill the same slots.
   if (rings.insert(pairing.barriers).second)
     for (size_t i = 0; i < points.size(); ++i)
@@ -458,7 +487,8 @@ void LoopPipeline::addSite(const CopySite &site) {
 }
 
 void LoopPipeline::addRegisters() {
-  std::vector<unsigned> sets(points.size(), 0);
+  std::vector<unsigned> sets(points.size(), 0), ahead(points.size(), 0);
+  llvm::SmallVector<OpId, 8> unsure;
   Stream stream{"register_prefetch", 0, {}};
   for (const RegisterPrefetch &prefetch :
        findRegisterPrefetches(detector, loop, points)) {
@@ -467,6 +497,12 @@ void LoopPipeline::addRegisters() {
     });
     if (!judgement.isProved()) {
       detector.add(judgement, prefetch.load);
+      continue;
+    }
+    if (!prefetch.isSure) {
+      unsure.push_back(prefetch.load);
+      for (size_t i = 0; i < points.size(); ++i)
+        ahead[i] = std::max(ahead[i], prefetch.outstanding[i]);
       continue;
     }
     // Loads of one iteration are one set.
@@ -478,10 +514,19 @@ void LoopPipeline::addRegisters() {
     stream.where.push_back(prefetch.uses.front());
   }
   // Loads that the compiler moved in front of a few products are a schedule.
-  std::vector<unsigned> sorted = sets;
-  llvm::sort(sorted, std::greater<>());
-  if (stream.where.empty() || sorted[(sorted.size() - 1) / 2] == 0)
+  auto isMostly = [](std::vector<unsigned> counts) {
+    llvm::sort(counts, std::greater<>());
+    return counts[(counts.size() - 1) / 2] != 0;
+  };
+  if (stream.where.empty() || !isMostly(sets)) {
+    if (streams.empty() && isMostly(ahead))
+      detector.addUndecided(
+          "the unrolled products use what was loaded into registers some "
+          "products before: whether a later step is fetched ahead cannot be "
+          "told from where a compiler places loads",
+          "a loop, or shared memory that the registers are put into", unsure);
     return;
+  }
   for (size_t i = 0; i < points.size(); ++i)
     total[i] += sets[i];
   streams.push_back(std::move(stream));

@@ -84,12 +84,12 @@ public:
                                            unsigned iteration);
   /// Whether \p op is a wait whose outcome matters.
   bool isWait(OpId op) const;
-
-private:
   /// The barriers that \p site completes on, with the operation at which the
   /// copy counts as issued, for one iteration.
   std::vector<std::pair<OpId, IterationValue>>
   getCompletions(const CopySite &site, unsigned iteration);
+
+private:
   bool findBarriers(const CopySite &site, PhasePairing &result);
   bool findWaits(uint32_t loop, PhasePairing &result);
   /// Looks for roles beside the copies of \p site and \p loop that pass on

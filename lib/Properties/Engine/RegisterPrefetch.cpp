@@ -38,9 +38,13 @@ public:
     collectAliases(load);
     if (!feedsProducts(load))
       return std::nullopt;
-    // Used by the products themselves: only in a later iteration.
-    if (!staged && rounds == 0)
-      return std::nullopt;
+    // Used by the products themselves: only in a later iteration. Without a
+    // loop there is none, and a schedule looks like a prefetch.
+    if (!staged && rounds == 0) {
+      if (loop != kNone)
+        return std::nullopt;
+      result.isSure = false;
+    }
     walk(load, result);
     if (llvm::none_of(result.outstanding, [](unsigned n) { return n != 0; }))
       return std::nullopt;

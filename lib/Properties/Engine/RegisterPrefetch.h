@@ -28,6 +28,9 @@ struct RegisterPrefetch {
   /// By point: how many times it is outstanding there on every way; 2 when it
   /// is issued two iterations ahead of its use.
   std::vector<unsigned> outstanding;
+  /// False where no loop is left and products use the value themselves: whether
+  /// the author fetches ahead, or the compiler placed a load so, is not known.
+  bool isSure = true;
 };
 
 /// The register prefetches of \p loop, one of the main region; \p points are

@@ -482,3 +482,28 @@ KERNEL(mPadded, 128) {
   }
   store(sums, y);
 }
+
+// The barrier of one slot is waited for, and the next slot is read.
+// CHECK-LABEL: nReadsOther
+// CHECK-NOT: {{^}}  async_pipeline
+// CHECK: near miss async_pipeline {{.*}} reads another slot than the one that
+// {{.*}} has waited for
+KERNEL(nReadsOther, 128) {
+  uint32_t ring = (toShared(dynamic) + 1023) & ~1023u, full = ring + 4 * kSlice;
+  Sums sums = {};
+  if (threadIdx.x == 0)
+    for (int s = 0; s < 4; ++s)
+      initBarrier(full + s * 8);
+  __syncthreads();
+  if (threadIdx.x == 0)
+    for (int s = 0; s < 3; ++s)
+      fetch(ring + s * kSlice, full + s * 8, x, w, s);
+  for (unsigned i = 0; i < k / 32u; ++i) {
+    waitBarrier(full + i % 4 * 8, i / 4 & 1);
+    if (threadIdx.x == 0 && (i + 3) * 32 < k)
+      fetch(ring + (i + 3) % 4 * kSlice, full + (i + 3) % 4 * 8, x, w, i + 3);
+    compute(sums, ring + (i + 2) % 4 * kSlice);
+    __syncthreads();
+  }
+  store(sums, y);
+}
