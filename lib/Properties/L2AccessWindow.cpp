@@ -5,6 +5,8 @@
 
 #include "Engine/HostDetector.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace d2k;
 using namespace d2k::cuda;
 using namespace d2k::properties;
@@ -14,8 +16,19 @@ static void detect(HostDetector &detector) {
     for (const Event &event : trace.events) {
       if (event.kind != EventKind::AccessWindow)
         continue;
+      // The window of a stream is there for what is launched in it.
+      bool isUsed = llvm::any_of(trace.events, [&](const Event &other) {
+        return other.kind == EventKind::Launch && other.stream == event.stream;
+      });
+      if (!isUsed) {
+        detector.addNearMiss(
+            std::nullopt,
+            "the window that is set at " + HostDetector::describe(event.where) +
+                " is that of a stream in which no kernel is launched",
+            {event.where});
+        continue;
+      }
       AttributeMap attributes;
-
       detector.addEvent(trace, std::nullopt, event, std::move(attributes));
     }
 }

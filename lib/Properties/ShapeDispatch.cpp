@@ -45,10 +45,25 @@ struct Choices {
 };
 } // namespace
 
+/// Without workloads nothing says which shapes there are.
+static void detectWithoutTask(HostDetector &detector) {
+  for (const HostTrace &trace : detector.getTraces())
+    for (const Event *event : detector.getLaunches(trace))
+      if (!event->certain)
+        detector.addUndecided(
+            trace, std::nullopt,
+            "whether the launch at " + HostDetector::describe(event->where) +
+                " runs depends on the call",
+            "the task, whose workloads say which shapes there are",
+            {event->where});
+}
+
 static void detect(HostDetector &detector) {
   const std::optional<HostTrace> &any = detector.getProgram().anyShape;
-  if (!any || detector.getTraces().empty())
+  if (detector.getTraces().empty())
     return;
+  if (!any)
+    return detectWithoutTask(detector);
   // What is launched, and of that what makes a part of the result: who launches
   // another kernel for nothing has not chosen.
   Choices all, proved;

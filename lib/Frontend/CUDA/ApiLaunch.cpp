@@ -95,9 +95,14 @@ static void readAttributes(Interpreter &interpreter, Event &event,
       break;
     }
     case 1: { // AccessPolicyWindow
-      Event &window = interpreter.addEvent(EventKind::AccessWindow, nullptr);
-      window.call = "launch attribute";
-      window.where = event.where;
+      Event *window = addAccessWindow(
+          interpreter, interpreter.findField(value, "accessPolicyWindow"),
+          nullptr);
+      if (window) {
+        window->call = "launch attribute";
+        window->where = event.where;
+        window->stream = event.stream;
+      }
       break;
     }
     default:

@@ -50,6 +50,13 @@ std::string at(Interpreter &interpreter, const CallSite &call);
 /// The contents of \p cell; unknown for the reason \p what when it is null.
 Value read(Interpreter &interpreter, Cell *cell, const char *what);
 
+/// Adds the event of an access-policy window that is set to what \p window
+/// describes. Null where that is none: an empty window, and one that treats
+/// hits and misses as always, end the one that was set (CUDA C++ Programming
+/// Guide, "Reset L2 Access to Normal").
+Event *addAccessWindow(Interpreter &interpreter, Cell *window,
+                       const clang::Expr *site);
+
 } // namespace d2k::cuda
 
 #endif // D2K_LIB_FRONTEND_CUDA_APIMODELS_H

@@ -78,18 +78,57 @@ static Value launchGraph(Interpreter &interpreter, const CallSite &call) {
   return success();
 }
 
+Event *cuda::addAccessWindow(Interpreter &interpreter, Cell *window,
+                             const clang::Expr *site) {
+  auto getField = [&](const char *name) {
+    Cell *field = interpreter.findField(window, name);
+    return field ? interpreter.load(Value::makePointer(field), field->type)
+                 : Value();
+  };
+  Value bytes = getField("num_bytes");
+  Value hit = getField("hitProp"), miss = getField("missProp");
+  auto isZero = [](const Value &value) {
+    return value.isInteger() && value.integer == 0;
+  };
+  if (isZero(bytes) || (isZero(hit) && isZero(miss)))
+    return nullptr;
+  Event &event = interpreter.addEvent(EventKind::AccessWindow, site);
+  if (!bytes.isInteger() && !bytes.origins.problem && !bytes.origins.machine) {
+    event.certain = event.dependsOnArguments = false;
+    event.uncertainBecause.push_back("has a window whose size is not known");
+  }
+  return &event;
+}
+
 /// cudaStreamSetAttribute(stream, id, value)
 static Value setStreamAttribute(Interpreter &interpreter,
                                 const CallSite &call) {
   Value id = interpreter.getArgument(call, 1);
   if (id.isInteger() && id.integer != 1)
     return success();
-  Event &event = interpreter.addEvent(EventKind::AccessWindow, call.site);
-  event.call = call.qualifiedName;
+  StreamId stream = interpreter.toStream(interpreter.getArgument(call, 0));
+  Cell *window = interpreter.findField(interpreter.getRecord(call, 2),
+                                       "accessPolicyWindow");
+  Event *event = addAccessWindow(interpreter, window, call.site);
+  if (!event)
+    return success();
+  event->call = call.qualifiedName;
+  event->stream = stream;
   if (!id.isInteger()) {
-    event.certain = event.dependsOnArguments = false;
-    event.uncertainBecause.push_back("the kind of attribute is not known");
+    event->certain = event->dependsOnArguments = false;
+    event->uncertainBecause.push_back("the kind of attribute is not known");
   }
+  return success();
+}
+
+/// cudaStreamQuery, cudaEventQuery: asked once it does not wait, asked again
+/// and again it does.
+static Value query(Interpreter &interpreter, const CallSite &call) {
+  Event &event = interpreter.addEvent(EventKind::Synchronize, call.site);
+  event.call = call.qualifiedName;
+  event.certain = event.dependsOnArguments = false;
+  event.uncertainBecause.push_back(
+      "asks whether the device is done, which is a wait when it is repeated");
   return success();
 }
 
@@ -125,4 +164,7 @@ void cuda::addStreamModels(ModelTable &table) {
   table.add({"cudaGraphLaunch", "cuGraphLaunch"}, launchGraph);
   table.add({"cudaStreamSetAttribute", "cuStreamSetAttribute"},
             setStreamAttribute);
+  table.add(
+      {"cudaStreamQuery", "cudaEventQuery", "cuStreamQuery", "cuEventQuery"},
+      query);
 }

@@ -2,6 +2,7 @@
 // RUN: d2k-analyze --arch sm_90a --tiers source --entry copies %s | FileCheck %s --check-prefix=COPIES
 // RUN: d2k-analyze --arch sm_90a --tiers source --entry absent %s | FileCheck %s --check-prefix=ABSENT
 // RUN: d2k-analyze --arch sm_90a --tiers source --entry maybe %s | FileCheck %s --check-prefix=MAYBE
+// RUN: d2k-analyze --arch sm_90a --tiers source --entry polls %s | FileCheck %s --check-prefix=POLLS
 //
 // host_synchronization: the host waits for the device.
 
@@ -44,4 +45,22 @@ void absent(const float *x, float *y, cudaStream_t s) {
 void maybe(bool debug, cudaStream_t s) {
   if (debug)
     cudaDeviceSynchronize();
+}
+
+// Asking until the device is done is waiting; asking once is not. Which it is, the
+// calls do not tell.
+// POLLS-NOT: {{^ *}}host_synchronization (
+// POLLS: undecided: host_synchronization
+// POLLS: cudaEventQuery at host.cu:[[#@LINE+7]] asks whether the device is done
+// POLLS: cudaStreamQuery at host.cu:[[#@LINE+9]] asks whether the device is done
+void polls(const float *x, float *y, cudaStream_t s) {
+  static cudaEvent_t done;
+  cudaEventCreate(&done);
+  a<<<1, 32, 0, s>>>(x, y);
+  cudaEventRecord(done, s);
+  while (cudaEventQuery(done) == cudaErrorNotReady) {
+  }
+  for (;;)
+    if (cudaStreamQuery(s) == cudaSuccess)
+      break;
 }
