@@ -372,6 +372,14 @@ Judgement LoopPipeline::judgeRing(const CopySite &site, const Ring &ring) {
       });
     });
   };
+  // An address in each iteration, as far as it can be compared.
+  struct Rounds {
+    uint32_t sum = 0;
+    llvm::SmallVector<int64_t, 8> constants;
+    bool unknown = false;
+  };
+  // By address and guard: many accesses have the same one.
+  std::map<std::tuple<ValueId, ValueId, bool>, Rounds> rounds;
   llvm::SmallVector<OpId, 4> readers;
   bool unknown = false;
   for (uint32_t i = 0; i < memory.getAccesses().size(); ++i) {
@@ -385,21 +393,30 @@ Judgement LoopPipeline::judgeRing(const CopySite &site, const Ring &ring) {
         }))
       continue;
     readers.push_back(info.op);
-    std::optional<uint32_t> sum;
-    for (unsigned iteration = 0; iteration < iterations; ++iteration) {
-      IterationValue address = async.rings.getAddress(
-          info.access.address, descriptor ? 0 : info.access.offset, info.op,
-          loop, iteration);
+    ValueId guard = index.getGuard(info.op);
+    auto [it, isNew] =
+        rounds.try_emplace({index.getId(info.access.address), guard,
+                            guard != kNone && index.isGuardNegated(info.op)});
+    Rounds &address = it->second;
+    for (unsigned i = 0; isNew && i < iterations; ++i) {
+      IterationValue at =
+          async.rings.getAddress(info.access.address, 0, info.op, loop, i);
       // An address that has other terms each time cannot be compared.
-      if (values.isUnknown(address) || (sum && *sum != address.sum)) {
-        unknown = true;
+      if (values.isUnknown(at) || (i != 0 && at.sum != address.sum)) {
+        address.unknown = true;
         break;
       }
-      sum = address.sum;
-      read[{address.sum, descriptor}].insert(address.constant);
+      address.sum = at.sum;
+      address.constants.push_back(at.constant);
     }
+    unknown |= address.unknown;
+    if (address.constants.empty())
+      continue;
+    auto &way = *read.try_emplace({address.sum, descriptor}).first;
+    for (int64_t constant : address.constants)
+      way.second.insert(constant + (descriptor ? 0 : info.access.offset));
     // One that does is enough; each takes as long as all iterations.
-    if (sum && follows(*read.find({*sum, descriptor})))
+    if (follows(way))
       return Judgement::proved();
   }
   if (read.empty())

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -58,15 +59,9 @@ private:
   };
 
   void findStride();
-  IterationValue getWritten(OpId copy, unsigned iteration) {
-    return async.rings.getTarget(copy, site.loop, iteration);
-  }
-  IterationValue getRead(uint32_t reader, unsigned iteration) {
-    const kern::MemoryAccess &access = accesses[reader].access;
-    return async.rings.getAddress(access.address,
-                                  isDescriptor(reader) ? 0 : access.offset,
-                                  accesses[reader].op, site.loop, iteration);
-  }
+  /// Follows the addresses of all copies and of \p readers through the
+  /// iterations; once, when the first question needs them.
+  void follow(llvm::ArrayRef<uint32_t> readers);
   bool isDescriptor(uint32_t access) const {
     return accesses[access].access.form == kern::MemoryAccess::Form::Descriptor;
   }
@@ -96,6 +91,9 @@ private:
   std::map<uint32_t, Constants> written, read;
   /// By copy or reader.
   llvm::DenseMap<uint32_t, Constants> ofCopy, ofReader;
+  /// By copy or reader, its address in each iteration.
+  llvm::DenseMap<uint32_t, std::vector<IterationValue>> writtenAt, readAt;
+  bool followed = false;
 };
 } // namespace
 
@@ -120,6 +118,31 @@ void Finder::findStride() {
     next += first;
   }
   stride = first;
+}
+
+void Finder::follow(llvm::ArrayRef<uint32_t> readers) {
+  if (std::exchange(followed, true))
+    return;
+  findStride();
+  for (OpId copy : site.clones)
+    for (unsigned i = 0; i < iterations; ++i) {
+      IterationValue address = async.rings.getTarget(copy, site.loop, i);
+      writtenAt[copy].push_back(address);
+      ofCopy[copy].all.insert(address.constant);
+      written[address.sum].all.insert(address.constant);
+    }
+  for (uint32_t reader : readers)
+    for (unsigned i = 0; i < iterations; ++i) {
+      const kern::MemoryAccess &access = accesses[reader].access;
+      IterationValue address = async.rings.getAddress(
+          access.address, isDescriptor(reader) ? 0 : access.offset,
+          accesses[reader].op, site.loop, i);
+      readAt[reader].push_back(address);
+      for (Constants *constants : {&ofReader[reader], &read[address.sum]}) {
+        constants->all.insert(address.constant);
+        constants->unit = isDescriptor(reader) ? 16 : 1;
+      }
+    }
 }
 
 /// Ranks tell where an access is in a ring whose place in memory is not known:
@@ -217,17 +240,20 @@ Finder::Answer Finder::readsOutstanding(OpId copy, uint32_t reader,
                   to.bounded && from.bounded;
   bool isRing = isPlaced && shared.getObject(to.object).stride != 0;
   Answer answer = Answer::No;
+  llvm::ArrayRef<IterationValue> writes = writtenAt[copy],
+                                 reads = readAt[reader];
+  const Constants &ownWrites = ofCopy[copy], &ownReads = ofReader[reader];
   for (unsigned i = iterations / 2; i < iterations; ++i) {
-    IterationValue address = getRead(reader, i);
+    IterationValue address = reads[i];
     for (unsigned k = 0; k < outstanding && newest + k <= i; ++k) {
       unsigned then = i - newest - k;
-      IterationValue filled = getWritten(copy, then);
+      IterationValue filled = writes[then];
       if (async.values.differ(filled, address))
         continue;
       std::optional<int64_t> slot =
-          getSlot(filled, ofCopy[copy], written[filled.sum]);
+          getSlot(filled, ownWrites, written[filled.sum]);
       std::optional<int64_t> other =
-          getSlot(address, ofReader[reader], read[address.sum]);
+          getSlot(address, ownReads, read[address.sum]);
       bool isCertain = true;
       if (!slot || !other) {
         slot = getPlace(target, then);
@@ -250,16 +276,6 @@ EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
   if (!llvm::isa<kern::AsyncCopyOp>(index.getOp(site.clones.front())) ||
       arrives())
     return early;
-  findStride();
-  auto note = [](Constants &constants, IterationValue address) {
-    constants.all.insert(address.constant);
-  };
-  for (OpId copy : site.clones)
-    for (unsigned i = 0; i < iterations; ++i) {
-      IterationValue address = getWritten(copy, i);
-      note(ofCopy[copy], address);
-      note(written[address.sum], address);
-    }
   llvm::SmallVector<uint32_t, 16> candidates;
   std::vector<OpId> points;
   for (uint32_t reader : readers) {
@@ -270,13 +286,6 @@ EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
       continue;
     candidates.push_back(reader);
     points.push_back(accesses[reader].op);
-    for (unsigned i = 0; i < iterations; ++i) {
-      IterationValue address = getRead(reader, i);
-      for (Constants *constants : {&ofReader[reader], &read[address.sum]}) {
-        note(*constants, address);
-        constants->unit = isDescriptor(reader) ? 16 : 1;
-      }
-    }
   }
   if (candidates.empty())
     return early;
@@ -301,12 +310,15 @@ EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
         add(early.unsure, op);
         continue;
       }
-      Answer answer = readsOutstanding(copy, reader, llvm::popcount(ages.must));
+      follow(candidates);
+      unsigned least = llvm::popcount(ages.must),
+               most = llvm::popcount(ages.may);
+      Answer answer = readsOutstanding(copy, reader, least);
       if (answer == Answer::Yes)
         add(early.certain, op);
       else if (answer == Answer::Unknown ||
-               readsOutstanding(copy, reader, llvm::popcount(ages.may)) !=
-                   Answer::No)
+               (most != least &&
+                readsOutstanding(copy, reader, most) != Answer::No))
         add(early.unsure, op);
     }
   }
