@@ -129,19 +129,35 @@ public:
     }
   }
 
-  /// State before \p op.
-  Ages before(OpId op) const {
-    BlockId block = index.getBlockOf(op);
-    State state = in[block];
-    if (!state.reached)
-      return {};
-    for (uint32_t i = analysis.firstEffect[block];
-         i < analysis.firstEffect[block + 1]; ++i) {
-      if (analysis.effects[i].op >= op)
-        break;
-      apply(analysis.effects[i], state.ages);
+  /// States before \p points; cheapest when they ascend.
+  std::vector<Ages> before(llvm::ArrayRef<OpId> points) const {
+    std::vector<Ages> result;
+    BlockId block = kNone;
+    OpId last = 0;
+    uint32_t next = 0;
+    State state;
+    for (OpId point : points) {
+      if (!covers(point)) {
+        result.emplace_back();
+        continue;
+      }
+      if (index.getBlockOf(point) != block || point < last) {
+        block = index.getBlockOf(point);
+        state = in[block];
+        next = analysis.firstEffect[block];
+      }
+      last = point;
+      if (!state.reached) {
+        result.emplace_back();
+        continue;
+      }
+      for (; next < analysis.firstEffect[block + 1] &&
+             analysis.effects[next].op < point;
+           ++next)
+        apply(analysis.effects[next], state.ages);
+      result.push_back(state.ages);
     }
-    return state.ages;
+    return result;
   }
 
   bool covers(OpId op) const { return use[index.getBlockOf(op)]; }
@@ -357,10 +373,7 @@ std::vector<Ages> InFlight::getSteady(OpId issue, uint32_t loop,
                                       llvm::ArrayRef<OpId> points) const {
   Solver solver(*this, issue, loop);
   solver.solve();
-  std::vector<Ages> result;
-  for (OpId point : points)
-    result.push_back(solver.covers(point) ? solver.before(point) : Ages());
-  return result;
+  return solver.before(points);
 }
 
 std::vector<OpId> InFlight::getDrains(OpId issue, uint32_t loop) const {
