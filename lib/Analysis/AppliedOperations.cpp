@@ -125,6 +125,66 @@ findPeeled(const KernelIndex &index, const ConstantValues &constants,
   return peeled;
 }
 
+/// What a sum or a difference of floating point is made of, or a block argument
+/// is passed; nothing for other values.
+static llvm::SmallVector<ValueId, 3> getSummands(const KernelIndex &index,
+                                                 ValueId value) {
+  llvm::SmallVector<ValueId, 3> summands;
+  OpId def = index.getDef(value);
+  if (def == kNone) {
+    for (const KernelIndex::Incoming &in : index.getIncoming(value))
+      if (in.value != kNone)
+        summands.push_back(in.value);
+    return summands;
+  }
+  auto sum = dyn_cast<kern::ArithOp>(index.getOp(def));
+  if (!sum || !kern::isFloat(sum.getType()))
+    return summands;
+  llvm::ArrayRef<ValueId> operands = index.getOperands(def);
+  if (sum.getKind() == ArithKind::Fma)
+    summands.push_back(operands[2]);
+  else if (sum.getKind() == ArithKind::Add || sum.getKind() == ArithKind::Sub ||
+           sum.getKind() == ArithKind::Neg)
+    llvm::append_range(summands, operands);
+  return summands;
+}
+
+/// Whether a loop hands block argument `argument` on as a sum of itself.
+static bool isCarriedSum(const KernelIndex &index, ValueId argument) {
+  // With each value, whether it was summed on the way.
+  llvm::SmallVector<std::pair<ValueId, bool>, 16> work{{argument, false}}, seen;
+  while (!work.empty() && seen.size() < kMaxMoves) {
+    auto [value, summed] = work.pop_back_val();
+    summed |= index.getDef(value) != kNone;
+    for (ValueId summand : getSummands(index, value)) {
+      if (summand == argument && summed)
+        return true;
+      if (std::pair next(summand, summed); !llvm::is_contained(seen, next)) {
+        seen.push_back(next);
+        work.push_back(next);
+      }
+    }
+  }
+  return false;
+}
+
+/// Whether sums and differences make `factor` of a sum that a loop carries: a
+/// running mean, and no operand.
+static bool isRunning(const KernelIndex &index, ValueId factor) {
+  llvm::SmallVector<ValueId, 16> work{factor}, seen{factor};
+  while (!work.empty() && seen.size() < kMaxMoves) {
+    ValueId value = work.pop_back_val();
+    if (index.getDef(value) == kNone && isCarriedSum(index, value))
+      return true;
+    for (ValueId summand : getSummands(index, value))
+      if (!llvm::is_contained(seen, summand)) {
+        seen.push_back(summand);
+        work.push_back(summand);
+      }
+  }
+  return false;
+}
+
 void AppliedOperations::findProducts() {
   known = region.getKind() != MainRegion::Kind::Unknown;
   for (OpId op : region.getProducts()) {
@@ -145,6 +205,15 @@ void AppliedOperations::findProducts() {
     scalar = true;
   }
   llvm::sort(products);
+  if (scalar)
+    llvm::erase_if(products, [&](OpId op) {
+      const Node *node = flow.find(op);
+      auto isFactorRunning = [&](ValueId value) {
+        return isRunning(index, value);
+      };
+      return llvm::any_of(flow.get(node->a), isFactorRunning) ||
+             llvm::any_of(flow.get(node->b), isFactorRunning);
+    });
   // Without loops, the epilogue's multiply-adds look like the products.
   if (scalar && region.getKind() == MainRegion::Kind::Body)
     known = false;
