@@ -41,8 +41,8 @@ static Relation relate(Detector &detector, OpId a, OpId b) {
              : Relation::NotByWarp;
 }
 
-/// Whether the warps that run `op` do something of their own: touch memory,
-/// arrive or wait, or multiply where only they get to.
+/// Whether the warps that run `op` do something of their own: touch data in
+/// memory, or multiply where only they get to. Barriers alone are no work.
 static bool hasRole(Detector &detector, OpId op) {
   const KernelIndex &index = detector.getIndex();
   WarpRoles &roles = detector.getKernel().getRoles();
@@ -51,14 +51,11 @@ static bool hasRole(Detector &detector, OpId op) {
     WarpSet warps = roles.getWarps(id);
     if (warps == 0 || (warps & ~own))
       continue;
-    mlir::Operation *work = index.getOp(id);
-    bool isParameter = false;
-    if (auto load = llvm::dyn_cast<kern::LoadOp>(work))
-      isParameter = load.getSpace() == kern::Space::Param;
-    if (!isParameter &&
-        llvm::isa<kern::MemoryAccessOpInterface, kern::BarrierOpInterface,
-                  kern::MatrixProductOpInterface, kern::CallOp,
-                  kern::CallIndirectOp, kern::OpaqueOp>(work))
+    if (llvm::isa<kern::MatrixProductOpInterface, kern::CallOp,
+                  kern::CallIndirectOp, kern::OpaqueOp>(index.getOp(id)) ||
+        llvm::any_of(
+            detector.getMemory().getAccessesOf(id),
+            [](const AccessInfo &info) { return !info.access.barrier; }))
       return true;
   }
   return false;

@@ -35,6 +35,25 @@ static void detect(Detector &detector) {
   llvm::DenseMap<uint64_t, unsigned> uses;
   llvm::SmallVector<OpId, 8> where;
   llvm::DenseMap<uint64_t, unsigned> length;
+  // Without a loop, a chain of multiply-adds in which one is a factor of the
+  // next is a division or a polynomial, and no sum of products.
+  llvm::DenseSet<OpId> ops;
+  for (const MainProduct &product : products)
+    ops.insert(product.op);
+  auto isMade = [&](ValueId factor) {
+    OpId def = factor == kNone ? OpId(kNone) : index.getDef(factor);
+    while (def != kNone && !index.getOperands(def).empty()) {
+      auto arith = llvm::dyn_cast<kern::ArithOp>(index.getOp(def));
+      if (!arith || arith.getKind() != kern::ArithKind::Neg)
+        break;
+      def = index.getDef(index.getOperands(def)[0]);
+    }
+    return def != kNone && ops.contains(def);
+  };
+  llvm::erase_if(products, [&](const MainProduct &product) {
+    return !product.carried &&
+           (isMade(product.aValue) || isMade(product.bValue));
+  });
   for (const MainProduct &product : products)
     ++length[product.root];
   for (const MainProduct &product : products) {
