@@ -5,6 +5,8 @@
 
 #include "d2k/Analysis/DataFlow.h"
 
+#include "d2k/Analysis/OverwrittenStores.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -49,6 +51,7 @@ DataFlow::DataFlow(const KernelIndex &index, const ConstantValues &constants,
     : index(index), constants(constants), memory(memory),
       numObjects(memory.getObjects().size()) {
   nodeOf.assign(index.getNumOps(), kNone);
+  overwritten = findOverwrittenStores(index, constants, memory);
   compile(order);
   llvm::sort(unknownWriters);
   llvm::sort(unmodelled);
@@ -384,8 +387,11 @@ void DataFlow::compileOp(OpId id) {
     return;
   if (isa<kern::CallOp, kern::CallIndirectOp, kern::OpaqueOp>(op))
     return compileUnknown(node, std::move(operands));
-  if (isa<kern::MemoryAccessOpInterface>(op))
-    return compileMemory(node, std::move(operands));
+  if (isa<kern::MemoryAccessOpInterface>(op)) {
+    if (!llvm::binary_search(overwritten, id))
+      compileMemory(node, std::move(operands));
+    return;
+  }
   if (op->getNumSuccessors() != 0) {
     if (isa<kern::CondBranchOp, kern::SwitchOp>(op)) {
       node.code = Code::Condition;

@@ -16,7 +16,8 @@
 // memory instead.
 //
 // Not compiled: constants, parameters, barrier words, operations that never
-// run, results that come out the same whatever goes in.
+// run, stores that are overwritten (OverwrittenStores.h), results that come out
+// the same whatever goes in.
 //
 // Unknown: `readsUnknown` and `writesUnknown` of a node; operations that are
 // not modelled have code Unknown.
@@ -119,6 +120,8 @@ public:
   /// Operations that may write any memory, outputs included: unknown calls and
   /// opaque operations that get an address. Ascending.
   llvm::ArrayRef<OpId> getUnknownWriters() const { return unknownWriters; }
+  /// Stores that count as none because their thread overwrites them, ascending.
+  llvm::ArrayRef<OpId> getOverwritten() const { return overwritten; }
   /// Operations whose effect is not modelled at all, ascending.
   llvm::ArrayRef<OpId> getUnmodelled() const { return unmodelled; }
 
@@ -151,6 +154,7 @@ private:
   std::vector<Node> nodes;
   std::vector<uint32_t> pool;
   std::vector<uint32_t> nodeOf;
+  std::vector<OpId> overwritten;
   std::vector<OpId> unknownWriters, unmodelled;
   std::vector<uint32_t> scratchA, scratchB, scratchWritten;
 };

@@ -242,9 +242,16 @@ Judgement Detector::judgeReach(Reach reach, llvm::StringRef what) {
   switch (reach) {
   case Reach::Must:
     return Judgement::proved();
-  case Reach::None:
-    return Judgement::nearMiss("is not used: " + what.str() +
-                               " reaches no output");
+  case Reach::None: {
+    llvm::ArrayRef<OpId> lost = kernel.getFlow().getOverwritten();
+    return Judgement::nearMiss(
+        "is not used: " + what.str() + " reaches no output" +
+            (lost.empty() ? ""
+                          : "; what " + describe(lost) +
+                                " stores is overwritten before anyone can "
+                                "read it"),
+        lost);
+  }
   case Reach::Control:
     return Judgement::undecided(
         "steers the kernel, but " + what.str() +
