@@ -41,9 +41,11 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <map>
+#include <unordered_map>
 
 namespace d2k::analysis {
 
@@ -93,6 +95,11 @@ public:
   bool differInBit0(IterationValue a, IterationValue b) const;
 
 private:
+  struct KeyHash {
+    size_t operator()(const std::vector<uint64_t> &key) const {
+      return llvm::hash_combine_range(key.begin(), key.end());
+    }
+  };
   using Sum = llvm::SmallVector<std::pair<uint32_t, int64_t>, 4>;
   /// `of` exclusive-or `bits`.
   struct Turned {
@@ -174,10 +181,10 @@ private:
   const ConstantValues &constants;
   const LoopNest &loops;
   std::vector<Atom> atoms;
-  std::map<std::vector<uint64_t>, uint32_t> atomOf;
+  std::unordered_map<std::vector<uint64_t>, uint32_t, KeyHash> atomOf;
   std::vector<Sum> sums;
   std::vector<bool> unknownSum;
-  std::map<std::vector<uint64_t>, uint32_t> sumOf;
+  std::unordered_map<std::vector<uint64_t>, uint32_t, KeyHash> sumOf;
   /// By loop and iteration.
   std::map<std::pair<uint32_t, unsigned>,
            llvm::DenseMap<ValueId, IterationValue>>
