@@ -47,8 +47,8 @@ struct KernelUse {
   friend bool operator==(const KernelUse &, const KernelUse &) = default;
 };
 
-/// One timed sample: as a rule a discarded call, the preparation of the caches, and then
-/// calls back to back.
+/// One timed sample: as a rule a discarded call, the preparation of the caches,
+/// and then calls back to back.
 struct SampleRequest {
   /// The input set of each call.
   std::vector<unsigned> sets;
