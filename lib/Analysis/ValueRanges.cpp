@@ -17,7 +17,7 @@ using kern::ElementType;
 
 /// Smallest 2^n - 1 that is at least `value`.
 static int64_t coverBits(int64_t value) {
-  return int64_t(llvm::NextPowerOf2(uint64_t(value))) - 1;
+  return int64_t(llvm::NextPowerOf2(uint64_t(value)) - 1);
 }
 
 /// The range when every number in it is one of the register, else full.

@@ -67,3 +67,21 @@ kern.func entry visible @remainder(%pn: i64 {kern.name = "n", kern.size = 4 : i6
   // expected-remark @+1 {{}}
   kern.exit
 }
+
+// -----
+
+// All bits but the sign: the smallest power of two above is one that a signed
+// number of 64 bits does not have.
+
+kern.func entry visible @widest(%pn: i64 {kern.name = "n", kern.size = 8 : i64}) {
+  // expected-remark @+1 {{}}
+  %n = kern.load "ld.param.u64" param u64 [%pn : i64] -> i64
+  // expected-remark @+1 {{constant 9223372036854775807}}
+  %most = kern.constant 9223372036854775807 : i64
+  // expected-remark @+1 {{range [0, 9223372036854775807]}}
+  %x = kern.arith "and.b64" and b64 (%n, %most) : (i64, i64) -> i64
+  // expected-remark @+1 {{range [0, 9223372036854775807]}}
+  %y = kern.arith "xor.b64" xor b64 (%x, %most) : (i64, i64) -> i64
+  // expected-remark @+1 {{}}
+  kern.exit
+}

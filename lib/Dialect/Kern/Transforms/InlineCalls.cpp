@@ -236,13 +236,10 @@ void InlineCallsPass::inlineInto(Node &caller) {
   SmallVector<std::pair<CallOp, FuncOp>> chosen;
   for (CallOp call : caller.calls) {
     auto it = nodeOf.find(call.getCalleeAttr().getAttr());
-    if (it == nodeOf.end()) {
-      ++numKept;
+    if (it == nodeOf.end())
       continue;
-    }
     Node &callee = nodes[it->second];
     auto keep = [&] {
-      ++numKept;
       // At the location alone: a remark on the operation prints it, which
       // numbers every value of the caller, once a call.
       return emitRemark(call.getLoc(), "call of @")
@@ -272,7 +269,6 @@ void InlineCallsPass::inlineInto(Node &caller) {
     chosen.push_back({call, callee.function});
     caller.numOperations = size;
     growth += callee.numOperations;
-    ++numInlined;
   }
   // The last first: what is behind a call moves to a new block, and then is not
   // moved again.
