@@ -174,6 +174,13 @@ private:
       early[round].assign(points.size(), false);
       late[round].assign(points.size(), false);
     }
+    // Operations that may matter: a kernel may have a load for each few of
+    // tens of thousands.
+    std::vector<OpId> stops(points.begin(), points.end());
+    for (const auto &[value, round] : aliases)
+      llvm::append_range(stops, index.getUsers(value));
+    llvm::sort(stops);
+    stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
     // A register that a guard may keep is used no later than where it is used.
     unsigned lastUse = 0;
     llvm::DenseSet<std::pair<BlockId, unsigned>> seen;
@@ -181,7 +188,10 @@ private:
     while (!stack.empty()) {
       Item item = stack.back();
       stack.pop_back();
-      for (OpId op = item.from; op < index.getOps(item.block).second; ++op) {
+      OpId end = index.getOps(item.block).second;
+      for (auto it = llvm::lower_bound(stops, item.from);
+           it != stops.end() && *it < end; ++it) {
+        OpId op = *it;
         if (!detector.getConstants().mayRun(op))
           continue;
         if (!item.used && isUse(op, item.round)) {
