@@ -17,13 +17,11 @@ using namespace d2k::baseline;
 
 constexpr int kHead = D2K_MAMBA2_SSD_SCAN_P;
 constexpr int kState = D2K_MAMBA2_SSD_SCAN_N;
+/// Tokens of a chunk, and rows of the state: 16 a warp.
 constexpr int kTokens = 64;
-/// A warp has 16 tokens of y and half of its columns, and 16 rows of the state
-/// and half of its columns.
-constexpr int kThreads = 256;
-constexpr int kTiles = kTokens / 16, kParts = 2;
-static_assert(kThreads / 32 == kTiles * kParts && kHead == kTokens,
-              "each half of 16 rows has a warp");
+constexpr int kThreads = 128;
+static_assert(kTokens == kThreads / 32 * 16 && kHead == kTokens,
+              "a warp has 16 tokens of y and 16 rows of the state");
 constexpr float kLog2E = 1.44269504f;
 
 struct Problem {
@@ -55,8 +53,6 @@ struct ScanMemory {
   Bf16 x[2][kTokens * kHead], B[2][kTokens * kState], C[2][kTokens * kState];
   /// The state before the chunk.
   Bf16 before[kHead * kState];
-  /// C B^T with weights, as fragments: tokens 16 i.. for those from 16 j on.
-  uint4 products[kTiles][kTiles][32];
   Factors factors[2];
 };
 
@@ -87,12 +83,12 @@ __device__ void computeFactors(Factors &factors, const float (&steps)[2],
   }
 }
 
-/// A block a head of a sequence.
+/// A block a head of a sequence. Warp w has the rows 16 w.. of the state, and
+/// of each chunk the outputs of the tokens 16 w..
 __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
   extern __shared__ __align__(128) uint8_t shared[];
   ScanMemory &memory = *reinterpret_cast<ScanMemory *>(shared);
   int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
-  int tile = warp % kTiles, part = warp / kTiles;
   int64_t head = blockIdx.x, sequence = blockIdx.y;
   int64_t group = head / (problem.heads / problem.groups);
   int64_t xStride = problem.heads * kHead;
@@ -144,18 +140,16 @@ __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
   };
 
   issue(0);
-  // Rows 16 * tile + lane / 4 (and + 8); columns from those of this part on,
-  // 8 * n + lane % 4 * 2 (and + 1).
-  constexpr int kColumns = kState / kParts, kOutColumns = kHead / kParts;
-  float state[kColumns / 8][4];
-  int rows[2] = {tile * 16 + lane / 4, tile * 16 + lane / 4 + 8};
+  // Rows 16 * warp + lane / 4 (and + 8), columns 8 * n + lane % 4 * 2 (and +
+  // 1).
+  float state[kState / 8][4];
   int64_t stateOffset = (sequence * problem.heads + head) * kHead * kState;
   auto getPlace = [&](int n, int half) {
-    return stateOffset + rows[half] * kState + part * kColumns + n * 8 +
+    return stateOffset + (warp * 16 + lane / 4 + half * 8) * kState + n * 8 +
            lane % 4 * 2;
   };
 #pragma unroll
-  for (int n = 0; n < kColumns / 8; ++n)
+  for (int n = 0; n < kState / 8; ++n)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float2 two = *reinterpret_cast<const float2 *>(problem.initial +
@@ -163,25 +157,20 @@ __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
       state[n][2 * half] = two.x;
       state[n][2 * half + 1] = two.y;
     }
-  SharedMatrix<kState> before = {memory.before};
-  static_assert(kColumns / 8 == 8, "chunks of a part begin a period of banks");
-  int beforePlace = before.getPlaceOfPair(rows[0]);
-  auto storeState = [&] {
-#pragma unroll
-    for (int n = 0; n < kColumns / 8; ++n)
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        storePair(before.atPair(beforePlace + half * 8 * kState,
-                                part * (kColumns / 8) + n),
-                  packBf16(state[n][2 * half], state[n][2 * half + 1]));
-  };
-  storeState();
   if (warp == 0) {
     readSteps(0);
     writeFactors(0);
   }
+  SharedMatrix<kState> before = {memory.before};
   uint32_t laneBefore = before.getLaneB(0);
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    // The state before the chunk is an operand for all warps.
+#pragma unroll
+    for (int n = 0; n < kState / 8; ++n)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        storePair(before.at(warp * 16 + lane / 4 + half * 8, n) + lane % 4 * 2,
+                  packBf16(state[n][2 * half], state[n][2 * half + 1]));
     waitForCopies();
     __syncthreads();
     issue(chunk + 1);
@@ -193,80 +182,66 @@ __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
     SharedMatrix<kHead> x = {memory.x[chunk % 2]};
     const Factors &factors = memory.factors[chunk % 2];
 
-    // C B^T, weighted, of the chunk's own tokens up to the row's: the warps of
-    // 16 tokens take turns with the others' tiles.
+    // From the state: C S^T with the decay from the chunk's beginning.
     uint32_t ownC[kState / 16][4];
-    uint32_t laneC = c.getLaneA(tile * 16), laneB = b.getLaneB(0);
+    uint32_t laneC = c.getLaneA(warp * 16);
 #pragma unroll
     for (int k = 0; k < kState / 16; ++k)
       c.loadA(ownC[k], laneC, 0, k);
-    float rowSums[2] = {factors.sums[rows[0]], factors.sums[rows[1]]};
-    for (int j = part; j <= tile; j += kParts) {
-      // Two sums for each result: additions wait for each other.
-      float products[2][2][4] = {};
-#pragma unroll
-      for (int k = 0; k < kState / 16; ++k) {
-        uint32_t operand[4];
-        b.loadB(operand, laneB, j * 16, k);
-        multiply(products[k % 2][0], ownC[k], operand[0], operand[1]);
-        multiply(products[k % 2][1], ownC[k], operand[2], operand[3]);
-      }
-      uint32_t a[4];
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        int column = j * 16 + half * 8 + lane % 4 * 2;
-        float2 sums = *reinterpret_cast<const float2 *>(factors.sums + column);
-        float2 steps =
-            *reinterpret_cast<const float2 *>(factors.steps + column);
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          // The difference of what is not seen is above 0, and may be large.
-          float first =
-              column <= rows[i] ? exp2Fast(rowSums[i] - sums.x) * steps.x : 0;
-          float second = column + 1 <= rows[i]
-                             ? exp2Fast(rowSums[i] - sums.y) * steps.y
-                             : 0;
-          a[2 * half + i] = packBf16(
-              (products[0][half][2 * i] + products[1][half][2 * i]) * first,
-              (products[0][half][2 * i + 1] + products[1][half][2 * i + 1]) *
-                  second);
-        }
-      }
-      memory.products[tile][j][lane] = make_uint4(a[0], a[1], a[2], a[3]);
-    }
-
-    // From the state: C S^T with the decay from the chunk's beginning.
-    float result[kOutColumns / 8][4] = {};
+    float result[kHead / 8][4] = {};
 #pragma unroll
     for (int k = 0; k < kState / 16; ++k)
 #pragma unroll
-      for (int pair = 0; pair < kOutColumns / 16; ++pair) {
+      for (int pair = 0; pair < kHead / 16; ++pair) {
         uint32_t operand[4];
-        before.loadB(operand, laneBefore, part * kOutColumns + pair * 16, k);
+        before.loadB(operand, laneBefore, pair * 16, k);
         multiply(result[2 * pair], ownC[k], operand[0], operand[1]);
         multiply(result[2 * pair + 1], ownC[k], operand[2], operand[3]);
       }
+    int rows[2] = {warp * 16 + lane / 4, warp * 16 + lane / 4 + 8};
+    float rowSums[2] = {factors.sums[rows[0]], factors.sums[rows[1]]};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float decay = exp2Fast(rowSums[half]);
 #pragma unroll
-      for (int column = 0; column < kOutColumns / 8; ++column) {
+      for (int column = 0; column < kHead / 8; ++column) {
         result[column][2 * half] *= decay;
         result[column][2 * half + 1] *= decay;
       }
     }
-    // All have what they need of C and of the state.
-    __syncthreads();
 
-    uint32_t laneX = x.getLaneTransposedB(0);
-    for (int j = 0; j <= tile; ++j) {
-      uint4 words = memory.products[tile][j][lane];
-      uint32_t a[4] = {words.x, words.y, words.z, words.w};
+    // From the chunk's own tokens up to the row's: C B^T, weighted, with x. An
+    // accumulator of the first product is an operand of the second.
+    uint32_t laneB = b.getLaneB(0), laneX = x.getLaneTransposedB(0);
+    for (int s = 0; s <= warp * 16; s += 16) {
+      float products[2][4] = {};
 #pragma unroll
-      for (int pair = 0; pair < kOutColumns / 16; ++pair) {
+      for (int k = 0; k < kState / 16; ++k) {
         uint32_t operand[4];
-        x.loadTransposedB(operand, laneX, j * 16,
-                          part * (kOutColumns / 16) + pair);
+        b.loadB(operand, laneB, s, k);
+        multiply(products[0], ownC[k], operand[0], operand[1]);
+        multiply(products[1], ownC[k], operand[2], operand[3]);
+      }
+      uint32_t a[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        int row = rows[i % 2], column = s + i / 2 * 8 + lane % 4 * 2;
+        float weights[2];
+#pragma unroll
+        for (int j = 0; j < 2; ++j)
+          // The difference of what is not seen is above 0, and may be large.
+          weights[j] =
+              column + j <= row
+                  ? products[i / 2][i % 2 * 2 + j] *
+                        exp2Fast(rowSums[i % 2] - factors.sums[column + j]) *
+                        factors.steps[column + j]
+                  : 0.0f;
+        a[i] = packBf16(weights[0], weights[1]);
+      }
+#pragma unroll
+      for (int pair = 0; pair < kHead / 16; ++pair) {
+        uint32_t operand[4];
+        x.loadTransposedB(operand, laneX, s, pair);
         multiply(result[2 * pair], a, operand[0], operand[1]);
         multiply(result[2 * pair + 1], a, operand[2], operand[3]);
       }
@@ -275,7 +250,7 @@ __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
     // The next state.
     float decay = exp2Fast(factors.sums[kTokens - 1]);
 #pragma unroll
-    for (int n = 0; n < kColumns / 8; ++n)
+    for (int n = 0; n < kState / 8; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
         state[n][i] *= decay;
@@ -284,7 +259,7 @@ __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
     for (int s = 0; s < kTokens; s += 16) {
       // Rows are the columns of x, and columns its tokens.
       uint32_t a[4];
-      x.loadTransposedA(a, laneOwnX, s, tile);
+      x.loadTransposedA(a, laneOwnX, s, warp);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         float2 weights = *reinterpret_cast<const float2 *>(
@@ -296,37 +271,32 @@ __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
         }
       }
 #pragma unroll
-      for (int pair = 0; pair < kColumns / 16; ++pair) {
+      for (int pair = 0; pair < kState / 16; ++pair) {
         uint32_t operand[4];
-        b.loadTransposedB(operand, laneAdded, s, part * (kColumns / 16) + pair);
+        b.loadTransposedB(operand, laneAdded, s, pair);
         multiply(state[2 * pair], a, operand[0], operand[1]);
         multiply(state[2 * pair + 1], a, operand[2], operand[3]);
       }
     }
-    storeState();
 
-    // Pieces of rows of 16 bytes go out through the place of C.
+    // Rows of 16 bytes go out through this warp's own rows of C.
     SharedMatrix<kState> out = c;
-    constexpr int kPieces = kOutColumns / kChunk;
-    // The columns of this part are the lower or the upper half of a period.
-    int xPlace = x.getPlaceOfPair(rows[0]) ^ (part * kOutColumns);
-    int outPlace = out.getPlaceOfPair(rows[0]) ^ (part * kOutColumns);
+    __syncwarp();
 #pragma unroll
-    for (int column = 0; column < kPieces; ++column)
+    for (int column = 0; column < kHead / 8; ++column)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         float2 value = unpackBf16(*reinterpret_cast<const uint32_t *>(
-            x.atPair(xPlace + half * 8 * kHead, column)));
-        storePair(out.atPair(outPlace + half * 8 * kState, column),
+            x.at(rows[half], column) + lane % 4 * 2));
+        storePair(out.at(rows[half], column) + lane % 4 * 2,
                   packBf16(result[column][2 * half] + D * value.x,
                            result[column][2 * half + 1] + D * value.y));
       }
     __syncwarp();
     int64_t token = sequence * problem.tokens + chunk * kTokens;
     int count = getCount(chunk);
-#pragma unroll
-    for (int i = lane; i < 16 * kPieces; i += 32) {
-      int row = tile * 16 + i / kPieces, place = part * kPieces + i % kPieces;
+    for (int i = lane; i < 16 * (kHead / kChunk); i += 32) {
+      int row = warp * 16 + i / (kHead / kChunk), place = i % (kHead / kChunk);
       if (row < count)
         *reinterpret_cast<uint4 *>(problem.y + (token + row) * xStride +
                                    head * kHead + place * kChunk) =
@@ -334,9 +304,11 @@ __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
     }
     if (isTurn)
       writeFactors(chunk + 1);
+    // All have read the state before the chunk.
+    __syncthreads();
   }
 #pragma unroll
-  for (int n = 0; n < kColumns / 8; ++n)
+  for (int n = 0; n < kState / 8; ++n)
 #pragma unroll
     for (int half = 0; half < 2; ++half)
       *reinterpret_cast<float2 *>(problem.finalState + getPlace(n, half)) =

@@ -144,16 +144,6 @@ struct SharedMatrix {
     return data + row * kColumns + (chunk ^ (row % 8)) * kChunk;
   }
 
-  /// The place of this lane's two columns of an accumulator's row \p row, and
-  /// where they are of the eight columns from chunk \p chunk on: one operation
-  /// on what may be kept.
-  __device__ int getPlaceOfPair(int row) const {
-    return row * kColumns + row % 8 * kChunk + int(threadIdx.x) % 4 * 2;
-  }
-  __device__ Bf16 *atPair(int place, int chunk) const {
-    return data + (place ^ (chunk % 8 * kChunk)) + chunk / 8 * 8 * kChunk;
-  }
-
   /// Starts copies of \p kRows rows, of which those from \p valid on become
   /// zeros; row r is at from + r * stride. All threads of the block call it, or
   /// \p kThreads of them with their place among these as \p thread.
