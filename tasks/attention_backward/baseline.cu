@@ -529,8 +529,7 @@ int enqueueWide(const Problem &p, dim3 grid, cudaStream_t stream) {
                                    operands[i].rows))
       return error;
   auto *kernel = differentiateWide<kWidth>;
-  if (cudaError_t error = cudaFuncSetAttribute(
-          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes))
+  if (int error = allowShared(kernel, Shape::kBytes))
     return error;
   kernel<<<grid, Shape::kThreads, Shape::kBytes, stream>>>(maps[0], maps[1],
                                                            maps[2], maps[3], p);
@@ -574,9 +573,7 @@ int enqueue(const Problem &p, const d2k_attention_backward_args &args,
            "keys x 64 queries a block, fp32 atomics; no library";
   constexpr int kBytes = getSharedBytes<kWidth>();
   auto *kernel = differentiate<kWidth>;
-  if (cudaError_t error = cudaFuncSetAttribute(
-          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-      error != cudaSuccess)
+  if (int error = allowShared(kernel, kBytes))
     return error;
   kernel<<<grid, kThreads, kBytes, stream>>>(p);
   return cudaGetLastError();

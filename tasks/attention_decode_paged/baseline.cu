@@ -9,6 +9,7 @@
 
 #include "d2k_attention_decode_paged.h"
 
+#include "d2k/Baseline/Device.h"
 #include "d2k/Baseline/MmaSync.cuh"
 
 #include <algorithm>
@@ -297,11 +298,8 @@ extern "C" int
 d2k_attention_decode_paged(const d2k_attention_decode_paged_args *args,
                            void *workspace, size_t workspace_bytes,
                            cudaStream_t stream) {
-  int device = 0, processors = 0;
-  if (cudaError_t error = cudaGetDevice(&device))
-    return error;
-  if (cudaError_t error = cudaDeviceGetAttribute(
-          &processors, cudaDevAttrMultiProcessorCount, device))
+  int processors = 0;
+  if (int error = countMultiprocessors(processors))
     return error;
   if (args->B > 65535 || args->Hkv > 65535 || args->Hq > 16 * args->Hkv ||
       args->page % kTile != 0)
@@ -346,9 +344,7 @@ d2k_attention_decode_paged(const d2k_attention_decode_paged_args *args,
                 static_cast<long long>(splits),
                 static_cast<long long>(splitTokens));
 
-  if (cudaError_t error = cudaFuncSetAttribute(
-          decodeSplit, cudaFuncAttributeMaxDynamicSharedMemorySize,
-          kSharedBytes))
+  if (int error = allowShared(decodeSplit, kSharedBytes))
     return error;
   decodeSplit<<<dim3(unsigned(splits), unsigned(args->Hkv), unsigned(args->B)),
                 kThreads, kSharedBytes, stream>>>(problem);

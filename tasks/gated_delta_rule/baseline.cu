@@ -10,10 +10,10 @@
 
 #include "d2k_gated_delta_rule.h"
 
+#include "d2k/Baseline/Device.h"
 #include "d2k/Baseline/MmaSync.cuh"
 
 #include <cstddef>
-#include <utility>
 
 namespace {
 
@@ -852,13 +852,10 @@ extern "C" int d2k_gated_delta_rule(const d2k_gated_delta_rule_args *args,
   auto *end = reinterpret_cast<const char *>(problem.firstChunks + args->B + 1);
   if (workspace_bytes < size_t(end - static_cast<const char *>(workspace)))
     return cudaErrorInvalidValue;
-  for (auto [kernel, bytes] :
-       {std::pair<void (*)(Problem), size_t>{prepareChunks,
-                                             sizeof(PrepareMemory)},
-        std::pair<void (*)(Problem), size_t>{passStates, sizeof(PassMemory)}})
-    if (cudaError_t error = cudaFuncSetAttribute(
-            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)))
-      return error;
+  if (int error = allowShared(prepareChunks, sizeof(PrepareMemory)))
+    return error;
+  if (int error = allowShared(passStates, sizeof(PassMemory)))
+    return error;
   countChunks<<<1, 32, 0, stream>>>(problem);
   prepareChunks<<<dim3(unsigned(chunks), unsigned(args->Hk)), kThreads,
                   sizeof(PrepareMemory), stream>>>(problem);

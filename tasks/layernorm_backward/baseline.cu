@@ -7,6 +7,8 @@
 
 #include "d2k_layernorm_backward.h"
 
+#include "d2k/Baseline/Device.h"
+
 #include <cuda_bf16.h>
 
 #include <cstring>
@@ -107,8 +109,8 @@ __global__ void __launch_bounds__(kThreads)
                           const Bf16 *__restrict__ x,
                           const Bf16 *__restrict__ w,
                           const float *__restrict__ mean,
-                          const float *__restrict__ rstd,
-                          Bf16 *__restrict__ dx, int hidden) {
+                          const float *__restrict__ rstd, Bf16 *__restrict__ dx,
+                          int hidden) {
   int64_t base = int64_t(blockIdx.x) * hidden;
   float center = mean[blockIdx.x], factor = rstd[blockIdx.x];
   float2 sums = make_float2(0, 0), means;
@@ -219,8 +221,8 @@ extern "C" int d2k_layernorm_backward(const d2k_layernorm_backward_args *args,
   auto *dx = static_cast<Bf16 *>(args->dx);
   int hidden = int(args->H);
   auto run = [&](auto kernel, int threads) {
-    kernel<<<unsigned(args->T), threads, 0, stream>>>(
-        dy, x, w, args->mean, args->rstd, dx, hidden);
+    kernel<<<unsigned(args->T), threads, 0, stream>>>(dy, x, w, args->mean,
+                                                      args->rstd, dx, hidden);
   };
   if (hidden <= 128 * kVector)
     run(differentiateRows<128, 1>, 128);
@@ -232,12 +234,8 @@ extern "C" int d2k_layernorm_backward(const d2k_layernorm_backward_args *args,
     run(differentiateLongRows<512>, 512);
 
   // Blocks for four waves of a large GPU, as far as there are tokens.
-  int device = 0, processors = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&processors,
-                                   cudaDevAttrMultiProcessorCount, device);
-  if (error != cudaSuccess)
+  int processors = 0;
+  if (int error = d2k::baseline::countMultiprocessors(processors))
     return error;
   int columnBlocks = (hidden + kColumns - 1) / kColumns;
   int64_t parts = (int64_t(processors) * 4 + columnBlocks - 1) / columnBlocks;
@@ -252,8 +250,7 @@ extern "C" int d2k_layernorm_backward(const d2k_layernorm_backward_args *args,
   sumColumns<<<dim3(unsigned(columnBlocks), unsigned(parts)),
                dim3(kColumnLanes, kColumnRows), 0, stream>>>(
       dy, x, args->mean, args->rstd, partial, args->T, hidden);
-  finishColumns<<<dim3(unsigned((hidden + kFinishThreads - 1) /
-                                kFinishThreads),
+  finishColumns<<<dim3(unsigned((hidden + kFinishThreads - 1) / kFinishThreads),
                        2),
                   kFinishThreads, 0, stream>>>(partial, args->dw, args->db,
                                                int(parts), hidden);

@@ -9,6 +9,7 @@
 
 #include "d2k_mamba2_ssd_scan.h"
 
+#include "d2k/Baseline/Device.h"
 #include "d2k/Baseline/MmaSync.cuh"
 
 namespace {
@@ -401,9 +402,7 @@ extern "C" int d2k_mamba2_ssd_scan(const d2k_mamba2_ssd_scan_args *args,
     return cudaGetLastError();
   }
   identity = "one kernel over chunks of 64 tokens, mma.sync, hand-written";
-  if (cudaError_t error = cudaFuncSetAttribute(
-          scan, cudaFuncAttributeMaxDynamicSharedMemorySize,
-          int(sizeof(ScanMemory))))
+  if (int error = allowShared(scan, sizeof(ScanMemory)))
     return error;
   scan<<<dim3(heads, batch), kThreads, sizeof(ScanMemory), stream>>>(problem);
   return cudaGetLastError();

@@ -638,11 +638,8 @@ template <typename Launch>
 int launchSplits(Problem &problem, const d2k_mla_decode_args &args,
                  void *workspace, size_t workspaceBytes, int64_t rowsOfBlock,
                  cudaStream_t stream, const Launch &launch) {
-  int device = 0, processors = 0;
-  if (cudaError_t error = cudaGetDevice(&device))
-    return error;
-  if (cudaError_t error = cudaDeviceGetAttribute(
-          &processors, cudaDevAttrMultiProcessorCount, device))
+  int processors = 0;
+  if (int error = countMultiprocessors(processors))
     return error;
   int64_t rowBlocks = divideUp(problem.rows, rowsOfBlock);
   int64_t splits =
@@ -659,12 +656,6 @@ int launchSplits(Problem &problem, const d2k_mla_decode_args &args,
     joinSplits<<<dim3(unsigned(problem.rows), unsigned(args.B)), kJoinThreads,
                  0, stream>>>(problem);
   return cudaGetLastError();
-}
-
-template <typename Kernel>
-int allowShared(Kernel *kernel, int bytes) {
-  return cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 }
 
 template <int kRowTiles>

@@ -329,19 +329,6 @@ __global__ void __launch_bounds__(narrow::kThreads, 1)
 /// What the kernel that was launched last does.
 const char *lastDesign = "not yet called";
 
-int countMultiprocessors(int &count) {
-  int device = 0;
-  if (cudaError_t error = cudaGetDevice(&device))
-    return error;
-  return cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-}
-
-template <typename Kernel>
-int allowShared(Kernel *kernel, int bytes) {
-  return cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-}
-
 } // namespace
 
 extern "C" const char *d2k_baseline_identity() { return lastDesign; }

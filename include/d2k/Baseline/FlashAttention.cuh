@@ -10,6 +10,7 @@
 #define D2K_BASELINE_FLASHATTENTION_CUH
 
 #include "d2k/Baseline/Attention.cuh"
+#include "d2k/Baseline/Device.h"
 
 namespace d2k::baseline {
 
@@ -197,9 +198,7 @@ template <int kWidth, bool kIsListed>
 int launchAttend(const AttentionProblem &p, cudaStream_t stream) {
   using Shape = AttentionShape<kWidth>;
   auto *kernel = attend<kWidth, kIsListed>;
-  cudaError_t error = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
-  if (error != cudaSuccess)
+  if (int error = allowShared(kernel, Shape::kBytes))
     return error;
   dim3 grid(unsigned((p.maxQ + kAttentionRows - 1) / kAttentionRows),
             unsigned(p.headsQ), unsigned(p.sequences));

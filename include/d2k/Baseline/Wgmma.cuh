@@ -7,6 +7,8 @@
 #ifndef D2K_BASELINE_WGMMA_CUH
 #define D2K_BASELINE_WGMMA_CUH
 
+#include "d2k/Baseline/Device.h"
+
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
@@ -49,18 +51,6 @@ inline int describeMatrix(CUtensorMap &map, const void *base, int64_t rows,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
              ? cudaSuccess
              : cudaErrorInvalidValue;
-}
-
-/// Whether the current device has wgmma (compute capability 9). Returns a
-/// cudaError.
-inline int findWgmma(bool &isThere) {
-  int device = 0, major = 0;
-  if (cudaError_t error = cudaGetDevice(&device))
-    return error;
-  cudaError_t error =
-      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  isThere = major == 9;
-  return error;
 }
 
 #if D2K_HAS_WGMMA

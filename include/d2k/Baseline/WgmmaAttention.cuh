@@ -307,15 +307,11 @@ int launchAttendWide(const AttentionProblem &p, cudaStream_t stream) {
     if (int error = describeMatrix(*map, from, p.tokensK,
                                    int64_t(p.headsK) * kWidth, Shape::kKeys))
       return error;
-  int device = 0, processors = 0;
-  if (cudaError_t error = cudaGetDevice(&device))
-    return error;
-  if (cudaError_t error = cudaDeviceGetAttribute(
-          &processors, cudaDevAttrMultiProcessorCount, device))
+  int processors = 0;
+  if (int error = countMultiprocessors(processors))
     return error;
   auto *kernel = attendWide<kWidth, kIsListed>;
-  if (cudaError_t error = cudaFuncSetAttribute(
-          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes))
+  if (int error = allowShared(kernel, Shape::kBytes))
     return error;
   int64_t tiles =
       (p.maxQ + kAttentionRows - 1) / kAttentionRows * p.headsQ * p.sequences;

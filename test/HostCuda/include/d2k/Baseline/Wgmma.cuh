@@ -11,6 +11,7 @@
 #define D2K_TEST_HOSTCUDA_WGMMA_CUH
 
 #include "Execution.h"
+#include "d2k/Baseline/Device.h"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -47,16 +48,6 @@ inline int describeMatrix(CUtensorMap &map, const void *base, int64_t rows,
                         boxRows};
   std::memcpy(&map, &host, sizeof(host));
   return cudaSuccess;
-}
-
-inline int findWgmma(bool &isThere) {
-  int device = 0, major = 0;
-  if (cudaError_t error = cudaGetDevice(&device))
-    return error;
-  cudaError_t error =
-      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  isThere = major == 9;
-  return error;
 }
 
 //===----------------------------------------------------------------------===//
