@@ -18,7 +18,15 @@ static constexpr unsigned kOldest = 31;
 /// Rounds after which a loop's state has settled: one for each age.
 static constexpr unsigned kRounds = kOldest + 2;
 /// Rounds of an inner loop: one for each bit that may still change.
-static constexpr unsigned kInnerRounds = 64;
+static constexpr unsigned kInnerRounds = 128;
+
+/// Whether threads of several warps may learn here how far others have come.
+static bool isBarrier(Operation *op) {
+  if (isa<kern::CallOp, kern::CallIndirectOp, kern::OpaqueOp>(op))
+    return true;
+  auto barrier = dyn_cast<kern::BarrierOpInterface>(op);
+  return barrier && barrier.getExtent() != kern::BarrierExtent::Warp;
+}
 
 static bool isGroup(Completion completion) {
   return completion == Completion::CpAsyncGroup ||
@@ -36,10 +44,15 @@ InFlight::InFlight(const KernelIndex &index, const ConstantValues &constants,
     auto [begin, end] = index.getOps(block);
     for (OpId op = begin; op < end; ++op) {
       auto async = dyn_cast<kern::AsyncEffectOpInterface>(index.getOp(op));
-      if (!async || !isGroup(async.getCompletion()) || !constants.mayRun(op))
+      bool inGroups = async && isGroup(async.getCompletion());
+      if ((!inGroups && !isBarrier(index.getOp(op))) || !constants.mayRun(op))
         continue;
       Effect effect;
       effect.op = op;
+      if (!inGroups) {
+        effects.push_back(effect);
+        continue;
+      }
       effect.group = async.getCompletion();
       effect.role = async.getAsyncRole();
       effect.pending = unsigned(
@@ -69,7 +82,9 @@ struct State {
       *this = other;
       return true;
     }
-    Ages joined{ages.may | other.ages.may, ages.must & other.ages.must};
+    Ages joined{ages.may | other.ages.may, ages.must & other.ages.must,
+                ages.mayUnheard | other.ages.mayUnheard,
+                ages.mustUnheard & other.ages.mustUnheard};
     bool changed = !(joined == ages);
     ages = joined;
     return changed;
@@ -175,19 +190,26 @@ public:
   Completion getGroup() const { return group; }
 
   void apply(const Effect &effect, Ages &ages) const {
+    if (effect.group == Completion::None) {
+      ages.mayUnheard = ages.may;
+      ages.mustUnheard = ages.must;
+      return;
+    }
     if (effect.group != group)
       return;
     Ages old = ages;
     switch (effect.role) {
     case AsyncRole::Issue:
-      if (effect.op == issue) {
-        ages.may |= 1;
-        ages.must |= 1;
-      }
+      if (effect.op == issue)
+        for (uint32_t *bits :
+             {&ages.may, &ages.must, &ages.mayUnheard, &ages.mustUnheard})
+          *bits |= 1;
       return;
     case AsyncRole::Commit:
-      ages.may = (ages.may << 1) | (ages.may & (1u << kOldest));
+      for (uint32_t *bits : {&ages.may, &ages.mayUnheard})
+        *bits = (*bits << 1) | (*bits & (1u << kOldest));
       ages.must <<= 1;
+      ages.mustUnheard <<= 1;
       break;
     case AsyncRole::Wait: {
       uint32_t kept =
@@ -202,6 +224,8 @@ public:
     if (effect.guarded) {
       ages.may |= old.may;
       ages.must &= old.must;
+      ages.mayUnheard |= old.mayUnheard;
+      ages.mustUnheard &= old.mustUnheard;
     }
   }
 
@@ -292,7 +316,8 @@ private:
     return llvm::any_of(loops.getLoop(inner).blocks, [&](BlockId block) {
       for (uint32_t i = analysis.firstEffect[block];
            i < analysis.firstEffect[block + 1]; ++i)
-        if (analysis.effects[i].group == group)
+        if (analysis.effects[i].group == group ||
+            analysis.effects[i].group == Completion::None)
           return true;
       return false;
     });

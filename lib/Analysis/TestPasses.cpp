@@ -494,9 +494,13 @@ struct TestInFlight : KernelTestPass<TestInFlight> {
              kernel.getLoops().contains(loop, index.getBlockOf(op))))
           points.push_back(op);
       for (auto [point, ages] :
-           llvm::zip(points, inFlight.getSteady(issue, loop, points)))
+           llvm::zip(points, inFlight.getSteady(issue, loop, points))) {
         text[point] += " #" + std::to_string(number) + " may " +
                        agesText(ages.may) + " must " + agesText(ages.must);
+        if (ages.mayUnheard != ages.may || ages.mustUnheard != ages.must)
+          text[point] += " unheard may " + agesText(ages.mayUnheard) +
+                         " must " + agesText(ages.mustUnheard);
+      }
       InFlightDiagnostic remark = index.getOp(issue)->emitRemark();
       remark << "issue #" << number;
       for (OpId drain : inFlight.getDrains(issue, loop))

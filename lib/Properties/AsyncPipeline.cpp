@@ -470,6 +470,10 @@ Judgement LoopPipeline::judgeArrival(const CopySite &site, const Ring &ring) {
                    "outstanding than were committed since the one whose "
                    "slot is read"),
         early.certain);
+  if (!early.unannounced.empty())
+    return Judgement::nearMiss(
+        describeUnannounced("brings data that ", detector, early.unannounced),
+        early.unannounced);
   if (early.unsure.empty())
     return Judgement::proved();
   return Judgement::undecided(

@@ -4,6 +4,7 @@
 // threads.
 
 #include "Engine/AsyncAnalyses.h"
+#include "Engine/EarlyReads.h"
 #include "Engine/StagedTiles.h"
 
 #include "d2k/Analysis/RingSlots.h"
@@ -97,6 +98,11 @@ static Judgement judge(Detector &detector, const StagedTile &tile) {
                          "outstanding than were committed since the one whose "
                          "slot is read"),
               tile.early);
+        if (!tile.unannounced.empty())
+          return Judgement::nearMiss(describeUnannounced("stages data that ",
+                                                         detector,
+                                                         tile.unannounced),
+                                     tile.unannounced);
         if (!tile.ordered)
           return Judgement::undecided(
               "stages data that " + places +

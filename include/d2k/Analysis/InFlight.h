@@ -22,11 +22,20 @@
 //         mma                          {1, 2}: two groups are outstanding
 // With `wait_group 0` in front of the mma: {}, nothing is.
 //
-// Lattice. A state is two sets of 32 ages for each issuing operation; ages from
-// 31 on are one. `may` only grows and `must` only shrinks where ways join, so
-// that an inner loop is stable after at most 64 rounds for each operation; the
-// steady state of the loop itself is reached after at most 33 rounds, when each
-// age has been shifted out.
+// A wait is for the thread's own work (PTX ISA, "cp.async.wait_group"). What
+// other threads know of it is kept in two sets more, of the ages that are
+// outstanding or *unheard*: ended, with no barrier of more than a warp since.
+//   cp.async.wait_group 1; bar.sync    outstanding {1}, unheard none
+//   bar.sync; cp.async.wait_group 1    outstanding {1}, unheard {2}
+// A barrier that one way passes counts on that way; one under a guard, a signal
+// that is sent or waited for, and a call, which may hold one, count as
+// barriers.
+//
+// Lattice. A state is four sets of 32 ages for each issuing operation; ages
+// from 31 on are one. `may` only grows and `must` only shrinks where ways join,
+// so that an inner loop is stable after at most 128 rounds for each operation;
+// the steady state of the loop itself is reached after at most 33 rounds, when
+// each age has been shifted out.
 //
 // A guarded commit or wait counts on both of its ways; a guarded issue as done.
 // Waits that are chosen at run time, as `cuda::pipeline` does by the number of
@@ -46,9 +55,13 @@ namespace d2k::analysis {
 
 /// Ages of what one operation issued: bit k is age k, bit 31 that and older.
 struct Ages {
+  /// Outstanding.
   uint32_t may = 0, must = 0;
+  /// Outstanding, or ended with no barrier since: other threads do not know.
+  uint32_t mayUnheard = 0, mustUnheard = 0;
   bool operator==(const Ages &other) const {
-    return may == other.may && must == other.must;
+    return may == other.may && must == other.must &&
+           mayUnheard == other.mayUnheard && mustUnheard == other.mustUnheard;
   }
 };
 
@@ -71,7 +84,7 @@ public:
   std::vector<OpId> getDrains(OpId issue, uint32_t loop) const;
 
 private:
-  /// An operation that changes ages.
+  /// An operation that changes ages; with no group, a barrier.
   struct Effect {
     OpId op = kNone;
     kern::Completion group = kern::Completion::None;

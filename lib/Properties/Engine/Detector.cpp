@@ -6,6 +6,7 @@
 #include "Engine/Detector.h"
 
 #include "Engine/AsyncAnalyses.h"
+#include "Engine/TileOrder.h"
 
 #include "d2k/Dialect/Kern/Location.h"
 
@@ -378,4 +379,10 @@ AsyncAnalyses &Detector::getAsyncAnalyses() {
   if (!asyncAnalyses)
     asyncAnalyses = std::make_shared<AsyncAnalyses>(kernel);
   return *asyncAnalyses;
+}
+
+const TileOrder &Detector::getTileOrder() {
+  if (!tileOrder)
+    tileOrder = std::make_shared<const TileOrder>(*this);
+  return *tileOrder;
 }

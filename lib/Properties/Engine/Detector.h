@@ -33,6 +33,7 @@ namespace d2k::properties {
 
 struct AsyncAnalyses;
 struct StagedTile;
+class TileOrder;
 
 using analysis::kNone;
 using analysis::OpId;
@@ -84,6 +85,8 @@ public:
   llvm::ArrayRef<StagedTile> getStagedTiles();
   /// Include AsyncAnalyses.h to use them.
   AsyncAnalyses &getAsyncAnalyses();
+  /// Include TileOrder.h to use it.
+  const TileOrder &getTileOrder();
 
   /// Calls `fn(id, op)` for each operation of type `OpT`, dead ones included.
   template <typename OpT, typename Fn>
@@ -195,6 +198,7 @@ private:
   std::map<analysis::ObjectId, std::vector<uint32_t>> plainStores;
   std::shared_ptr<const std::vector<StagedTile>> stagedTiles;
   std::shared_ptr<AsyncAnalyses> asyncAnalyses;
+  std::shared_ptr<const TileOrder> tileOrder;
 };
 
 /// The spelling of an element type in attributes: "bf16", "f32".

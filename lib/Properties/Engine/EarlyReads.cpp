@@ -2,6 +2,8 @@
 
 #include "Engine/EarlyReads.h"
 
+#include "Engine/TileOrder.h"
+
 #include "d2k/Analysis/SharedObjects.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -73,6 +75,10 @@ private:
   std::optional<int64_t> getSlot(IterationValue address, const Constants &own,
                                  const Constants &all) const;
   Answer readsOutstanding(OpId copy, uint32_t reader, unsigned outstanding);
+  /// Whether \p reader reads what threads of other warps issued with \p copy,
+  /// of the ages \p unheard.
+  bool isUnannounced(OpId copy, uint32_t reader, uint32_t unheard,
+                     llvm::ArrayRef<uint32_t> readers);
   bool arrives() const;
   bool neverEnds() const;
 
@@ -274,6 +280,17 @@ Finder::Answer Finder::readsOutstanding(OpId copy, uint32_t reader,
   return answer;
 }
 
+bool Finder::isUnannounced(OpId copy, uint32_t reader, uint32_t unheard,
+                           llvm::ArrayRef<uint32_t> readers) {
+  uint32_t target = detector.getMemory().getFirstAccess(copy) + 1;
+  if (!detector.getTileOrder().crossesWarps(target, reader))
+    return false;
+  if (unheard & kOldest)
+    return true;
+  follow(readers);
+  return readsOutstanding(copy, reader, llvm::popcount(unheard)) == Answer::Yes;
+}
+
 EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
   EarlyReads early;
   if (!llvm::isa<kern::AsyncCopyOp>(index.getOp(site.clones.front())) ||
@@ -303,7 +320,12 @@ EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
         async.inFlight.getSteady(copy, site.loop, points);
     for (auto [reader, ages] : llvm::zip(candidates, steady)) {
       OpId op = accesses[reader].op;
-      if (ages.may == 0 || !mayOverlap(detector, target, reader))
+      if (ages.mayUnheard == 0 || !mayOverlap(detector, target, reader))
+        continue;
+      if (ages.mustUnheard != ages.must &&
+          isUnannounced(copy, reader, ages.mustUnheard, candidates))
+        add(early.unannounced, op);
+      if (ages.may == 0)
         continue;
       if ((ages.must & kOldest) || (isOpen && (ages.must & 1))) {
         add(early.certain, op);
@@ -332,4 +354,14 @@ EarlyReads properties::findEarlyReads(Detector &detector, AsyncAnalyses &async,
                                       const CopySite &site,
                                       llvm::ArrayRef<uint32_t> readers) {
   return Finder(detector, async, site).find(readers);
+}
+
+std::string properties::describeUnannounced(std::string start,
+                                            Detector &detector,
+                                            llvm::ArrayRef<OpId> reads) {
+  return withChange(std::move(start) + detector.describe(reads) +
+                        " reads in threads of other warps, with no barrier "
+                        "behind the wait for it: a wait is for the copies of "
+                        "the thread alone",
+                    "put __syncthreads() between the wait and the reads");
 }

@@ -13,6 +13,10 @@
 //         ld.shared [slot i % 3]     outstanding: reads early
 //         cp.async [slot (i + 2) % 3]; cp.async.commit_group
 // With `wait_group 1` slot i has arrived, and i + 1 alone is outstanding.
+//
+// A wait is for the copies of the thread alone. What threads of another warp
+// copied has arrived when a barrier follows their wait; an access that reads
+// such bytes, with none between, reads what was *not announced*.
 
 #ifndef D2K_LIB_PROPERTIES_ENGINE_EARLYREADS_H
 #define D2K_LIB_PROPERTIES_ENGINE_EARLYREADS_H
@@ -29,6 +33,10 @@ struct EarlyReads {
   /// Perhaps: on some ways only, or what they read cannot be told apart from
   /// what is outstanding.
   llvm::SmallVector<OpId, 4> unsure;
+  /// Waited for by the threads that copied it, on every way, but read by
+  /// threads of other warps with no barrier behind the wait. Only what is
+  /// certain: the bytes of both are known.
+  llvm::SmallVector<OpId, 4> unannounced;
 };
 
 /// Those of \p readers, accesses in the loop of \p site, that read what its
@@ -37,6 +45,11 @@ struct EarlyReads {
 EarlyReads findEarlyReads(Detector &detector, AsyncAnalyses &async,
                           const analysis::CopySite &site,
                           llvm::ArrayRef<uint32_t> readers);
+
+/// The reason of a near miss of unannounced \p reads: \p start, what is wrong,
+/// and the change.
+std::string describeUnannounced(std::string start, Detector &detector,
+                                llvm::ArrayRef<OpId> reads);
 
 } // namespace d2k::properties
 

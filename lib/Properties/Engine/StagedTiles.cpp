@@ -327,9 +327,13 @@ static void addEarlyReads(Detector &detector, StagedTile &tile) {
             return llvm::is_contained(site.clones, accesses[other].op);
           }))
         continue;
-      for (OpId op : findEarlyReads(detector, async, site, readers).certain)
+      EarlyReads early = findEarlyReads(detector, async, site, readers);
+      for (OpId op : early.certain)
         if (!llvm::is_contained(tile.early, op))
           tile.early.push_back(op);
+      for (OpId op : early.unannounced)
+        if (!llvm::is_contained(tile.unannounced, op))
+          tile.unannounced.push_back(op);
     }
   }
 }
@@ -452,7 +456,7 @@ static std::vector<StagedTile> findStagedTiles(Detector &detector) {
   const Provenance &provenance = detector.getProvenance();
   llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
   std::vector<StagedTile> tiles;
-  TileOrder order(detector);
+  const TileOrder &order = detector.getTileOrder();
   for (SharedObjectId id = 0; id < objects.getObjects().size(); ++id) {
     const SharedObject &object = objects.getObject(id);
     if (object.barrier || object.space != kern::Space::Shared)

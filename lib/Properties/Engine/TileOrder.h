@@ -30,6 +30,10 @@ public:
   /// only when the bytes of both are known; slots of a ring that are not the
   /// same in one iteration are compared from one iteration to the next.
   bool races(uint32_t writer, uint32_t reader) const;
+  /// Whether access `reader` reads bytes of a slot that a thread of another
+  /// warp writes with access `writer`. True only when the bytes of both are
+  /// known.
+  bool crossesWarps(uint32_t writer, uint32_t reader) const;
 
 private:
   /// Bytes from `begin` up to `end` that threads of one warp touch.
@@ -43,7 +47,6 @@ private:
   /// Whether control can come from `from` to `to` past no barrier; with
   /// `later`, by another iteration of a loop around both.
   bool hasOpenWay(OpId from, OpId to, bool later) const;
-  bool crossesWarps(uint32_t writer, uint32_t reader) const;
 
   Detector &detector;
   /// By block, ascending: its barriers of more than a warp; all its barriers

@@ -155,3 +155,76 @@ __global__ void __launch_bounds__(kTile) fSomeWays(const float *x, const int *fl
   }
   y[threadIdx.x] = sum;
 }
+
+// A wait is for the thread's own copies: what other warps have copied is there
+// when a barrier follows their wait.
+// CHECK: gBarrierThenWait(
+// CHECK-NEXT: nearly: {{.*}} brings data that early-reads.cu:22 reads
+// CHECK-NEXT: in threads of other warps, with no barrier behind the wait
+// TILE: gBarrierThenWait(
+// TILE-NEXT: nearly: {{.*}} stages data that early-reads.cu:22 reads
+// TILE-NEXT: in threads of other warps, with no barrier behind the wait
+// TILE: to make it hold: put __syncthreads() between the wait and the reads
+// SASS: gBarrierThenWait(
+// SASS-NEXT: {{nearly|undecided|absent}}:
+template <bool kBarrier> __device__ __forceinline__ float
+runDouble(Slots *slots, const float *x, int n) {
+  float sum = 0;
+  fetch(slots[0], x, 0);
+  __pipeline_commit();
+  for (int i = 0; i < n; ++i) {
+    __syncthreads();
+    if (i + 1 < n)
+      fetch(slots[(i + 1) & 1], x, i + 1);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    if (kBarrier)
+      __syncthreads();
+    sum = dot(slots[i & 1], sum);
+  }
+  return sum;
+}
+__global__ void __launch_bounds__(kTile) gBarrierThenWait(const float *x, float *y, int n) {
+  __shared__ Slots slots[2];
+  y[threadIdx.x] = runDouble<false>(slots, x, n);
+}
+
+// The same with a barrier behind the wait.
+// CHECK: hBarrierBehindWait(
+// CHECK-NEXT: holds: async_pipeline (depth 2, in_flight 1, mechanism cp_async)
+// TILE: hBarrierBehindWait(
+// TILE-NEXT: holds: smem_tiling
+// SASS: hBarrierBehindWait(
+// SASS: holds: async_pipeline (depth 2
+__global__ void __launch_bounds__(kTile) hBarrierBehindWait(const float *x, float *y, int n) {
+  __shared__ Slots slots[2];
+  y[threadIdx.x] = runDouble<true>(slots, x, n);
+}
+
+// No barrier, and none is needed: each warp reads what it copied itself.
+// CHECK: iOwnWarp(
+// CHECK-NEXT: holds: async_pipeline (depth 2, in_flight 1, mechanism cp_async)
+// TILE: iOwnWarp(
+// TILE-NEXT: holds: smem_tiling
+// SASS: iOwnWarp(
+// SASS: holds: async_pipeline (depth 2
+__global__ void __launch_bounds__(kTile) iOwnWarp(const float *x, float *y, int n) {
+  __shared__ Slots slots[2];
+  const int warp = threadIdx.x / 32 * 32, lane = threadIdx.x % 32;
+  float sum = 0;
+  fetch(slots[0], x, 0);
+  __pipeline_commit();
+  for (int i = 0; i < n; ++i) {
+    __syncwarp();
+    if (i + 1 < n)
+      fetch(slots[(i + 1) & 1], x, i + 1);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    __syncwarp();
+    const float *slot = slots[i & 1] + warp;
+#pragma unroll
+    for (int k = 0; k < 16; ++k)
+      sum += slot[k] * slot[k ^ lane];
+  }
+  y[threadIdx.x] = sum;
+}
