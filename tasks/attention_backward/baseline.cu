@@ -6,8 +6,9 @@
 // products into dV and dK take them from registers; dS goes through shared
 // memory to the product into dQ. Sums over blocks and heads are fp32 atomics
 // into the workspace, which a last kernel rounds. No library. Products are
-// wgmma where the chip has it, fed by tensor copies of a producer warp, and
-// mma.sync elsewhere, which leaves a part of the matrix rate of sm_100a unused.
+// wgmma where the chip has it, fed by tensor copies of a producer warp, with
+// sums for dQ that are added from shared memory in bulk; elsewhere they are
+// mma.sync, which leaves a part of the matrix rate of sm_100a unused.
 
 #include "d2k_attention_backward.h"
 
@@ -31,6 +32,8 @@ struct Problem {
   /// Workspace: sums, and [headsQ, tokens] of dO * O.
   float *sumQ, *sumK, *sumV, *delta;
   int length, headsQ, headsK;
+  /// Heads whose blocks run together.
+  int group;
   int64_t tokens;
   float scale;
 };
@@ -275,15 +278,22 @@ struct WideShape {
   static constexpr int kBoxK = kKeys * 128, kBoxQ = kQueries * 128;
   static constexpr int kBytesK = kBoxes * kBoxK, kBytesQ = kBoxes * kBoxQ;
   static constexpr int kBytesS = kKeys * kQueries * int(sizeof(Bf16));
+  /// Sums of a warpgroup for dQ, 64 queries and 64 columns: boxes of 32.
+  static constexpr int kBoxSums = kQueries * 128, kBytesSums = 2 * kBoxSums;
   static constexpr int kBarriers = 2 * 2 + 2 * 2 * kStages;
   static constexpr int kRows = 2 * 2 * kQueries * int(sizeof(float));
   /// 1024 bytes to align, the period of the swizzle.
   static constexpr int kBytes = 1024 + 2 * kBytesK + 2 * kStages * kBytesQ +
-                                kBytesS + kRows + kBarriers * 8;
+                                2 * kBytesS + 2 * kBytesSums + kRows +
+                                kBarriers * 8;
 };
 
-/// Barriers of both warpgroups: nobody reads dS any more; dS is there.
-enum Barrier { GradientsRead = 1, GradientsReady };
+/// What the L2 is to hold of queries, their gradients and sums for a group of
+/// heads.
+constexpr int64_t kGroupBytes = 32 << 20;
+
+/// Barriers of both warpgroups, dS is there, and of each: its sums are there.
+enum Barrier { GradientsReady = 1, SumsReady };
 
 template <int kWidth>
 __global__ void __launch_bounds__(WideShape<kWidth>::kThreads, 1)
@@ -291,6 +301,7 @@ __global__ void __launch_bounds__(WideShape<kWidth>::kThreads, 1)
                       const __grid_constant__ CUtensorMap mapK,
                       const __grid_constant__ CUtensorMap mapV,
                       const __grid_constant__ CUtensorMap mapG,
+                      const __grid_constant__ CUtensorMap mapSums,
                       const __grid_constant__ Problem p) {
 #if D2K_HAS_WGMMA
   using Shape = WideShape<kWidth>;
@@ -298,18 +309,24 @@ __global__ void __launch_bounds__(WideShape<kWidth>::kThreads, 1)
   constexpr unsigned kAll = 0xffffffffu;
   // 384 threads begin with 168 registers each; 128 * 24 + 256 * 240 = 64512.
   constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
-  int key0 = int(blockIdx.x) * kKeys, head = int(blockIdx.y);
+  // Heads in groups whose operands and sums the L2 holds; in a group all blocks
+  // with the first keys come first, because most queries see them.
+  int blocks = (p.length + kKeys - 1) / kKeys;
+  int first = int(blockIdx.x) / (p.group * blocks) * p.group;
+  int inGroup = min(p.group, int(gridDim.x) / blocks - first);
+  int place = int(blockIdx.x) - first * blocks;
+  int key0 = place / inGroup * kKeys;
+  int headOfAll = first + place % inGroup, head = headOfAll % p.headsQ;
   int headK = head / (p.headsQ / p.headsK);
-  int64_t begin = int64_t(blockIdx.z) * p.length;
+  int64_t begin = int64_t(headOfAll / p.headsQ) * p.length;
 
   extern __shared__ uint8_t shared[];
   uint32_t base = (getSharedAddress(shared) + 1023) & ~1023u;
   constexpr int kOffsetQ = 2 * Shape::kBytesK;
   constexpr int kOffsetS = kOffsetQ + 2 * kStages * Shape::kBytesQ;
-  constexpr int kOffsetRows = kOffsetS + Shape::kBytesS;
+  constexpr int kOffsetSums = kOffsetS + 2 * Shape::kBytesS;
+  constexpr int kOffsetRows = kOffsetSums + 2 * Shape::kBytesSums;
   uint8_t *aligned = shared + (base - getSharedAddress(shared));
-  SharedMatrix<kQueries> sharedS = {
-      reinterpret_cast<Bf16 *>(aligned + kOffsetS)};
   // [tile % 2][LSE, delta][query]
   auto *sharedRows = reinterpret_cast<float *>(aligned + kOffsetRows);
   uint32_t barriers = base + kOffsetRows + Shape::kRows;
@@ -334,13 +351,13 @@ __global__ void __launch_bounds__(WideShape<kWidth>::kThreads, 1)
     giveRegisters<kProducerRegisters>();
     if (warp == 0 && electOneLane()) {
       // Rows of the next sequence may come along: their probability is 0.
-      int column = head * kWidth, first = int(begin);
-      ringK.template fill<kBoxes>(mapK, headK * kWidth, first + key0);
+      int column = head * kWidth, firstRow = int(begin);
+      ringK.template fill<kBoxes>(mapK, headK * kWidth, firstRow + key0);
       for (int query0 = key0; query0 < p.length; query0 += kQueries) {
-        ringQ.template fill<kBoxes>(mapQ, column, first + query0);
+        ringQ.template fill<kBoxes>(mapQ, column, firstRow + query0);
         if (query0 == key0)
-          ringV.template fill<kBoxes>(mapV, headK * kWidth, first + key0);
-        ringG.template fill<kBoxes>(mapG, column, first + query0);
+          ringV.template fill<kBoxes>(mapV, headK * kWidth, firstRow + key0);
+        ringG.template fill<kBoxes>(mapG, column, firstRow + query0);
       }
     }
     return;
@@ -367,32 +384,34 @@ __global__ void __launch_bounds__(WideShape<kWidth>::kThreads, 1)
   };
 
   float sumK[kWidth / 2], sumV[kWidth / 2];
+  float s[kQueries / 2], g[kQueries / 2];
   float scale2 = p.scale * kLog2e;
+  // Starts 64 keys x 64 queries: scores, or gradients of the probabilities.
+  auto multiplyRows = [&](float (&sums)[kQueries / 2], uint32_t rows,
+                          uint32_t columns) {
+    uint64_t x = describeOperand(rows + uint32_t(group * 64 * 128));
+    uint64_t y = describeOperand(columns);
+    pin(x);
+#pragma unroll
+    for (int i = 0; i < kWidth / 16; ++i)
+      multiplyAsync(sums, x + uint64_t(i / 4 * (Shape::kBoxK / 16) + i % 4 * 2),
+                    y + uint64_t(i / 4 * (Shape::kBoxQ / 16) + i % 4 * 2),
+                    i > 0);
+    commitProducts();
+  };
   storeRow(0, loadRow(key0));
   ringK.wait();
   ringV.wait();
-  meetAt(GradientsRead, 256);
+  meetAt(GradientsReady, 256);
+  // Where this thread's sums of 8 columns go, and the swizzle of 128 bytes.
+  uint8_t *sums = aligned + kOffsetSums + group * Shape::kBytesSums +
+                  (warpRow + lane / 4) * 128 + lane % 2 * 8;
   int tile = 0;
   for (int query0 = key0; query0 < p.length; query0 += kQueries, ++tile) {
-    float row = 0;
-    if (query0 + kQueries < p.length)
-      row = loadRow(query0 + kQueries);
-    // 64 keys x 64 queries: scores, and gradients of the probabilities.
-    float s[kQueries / 2], g[kQueries / 2];
+    bool isLast = query0 + kQueries >= p.length;
+    float row = isLast ? 0 : loadRow(query0 + kQueries);
     ringQ.wait();
     fenceAccumulators();
-    auto multiplyRows = [&](float (&sums)[kQueries / 2], uint32_t rows,
-                            uint32_t columns) {
-      uint64_t x = describeOperand(rows + uint32_t(group * 64 * 128));
-      uint64_t y = describeOperand(columns);
-      pin(x);
-#pragma unroll
-      for (int i = 0; i < kWidth / 16; ++i)
-        multiplyAsync(
-            sums, x + uint64_t(i / 4 * (Shape::kBoxK / 16) + i % 4 * 2),
-            y + uint64_t(i / 4 * (Shape::kBoxQ / 16) + i % 4 * 2), i > 0);
-      commitProducts();
-    };
     multiplyRows(s, ringK.getData(), ringQ.getData());
     ringG.wait();
     fenceAccumulators();
@@ -414,8 +433,26 @@ __global__ void __launch_bounds__(WideShape<kWidth>::kThreads, 1)
           score = 0;
       }
     }
-    waitForProductsBut<0>();
+    uint32_t a[kQueries / 16][4], c[kQueries / 16][4];
+#pragma unroll
+    for (int i = 0; i < kQueries / 16; ++i)
+#pragma unroll
+      for (int r = 0; r < 4; ++r)
+        a[i][r] = packBf16(s[8 * i + 2 * r], s[8 * i + 2 * r + 1]);
+    pin(a);
+
+    // dV += P dO, while dS is computed.
+    uint64_t gradients = describeTransposed(ringG.getData(), Shape::kBoxQ);
+    fenceAccumulators();
+#pragma unroll
+    for (int i = 0; i < kQueries / 16; ++i)
+      multiplyAsync(sumV, a[i], gradients + uint64_t(i * 128),
+                    tile > 0 || i > 0);
+    commitProducts();
+    waitForProductsBut<1>();
     pin(g);
+    SharedMatrix<kQueries> sharedS = {reinterpret_cast<Bf16 *>(
+        aligned + kOffsetS + tile % 2 * Shape::kBytesS)};
 #pragma unroll
     for (int n = 0; n < kQueries / 8; ++n) {
       float2 delta = *reinterpret_cast<const float2 *>(rows + kQueries + 8 * n +
@@ -425,39 +462,23 @@ __global__ void __launch_bounds__(WideShape<kWidth>::kThreads, 1)
         g[4 * n + i] =
             s[4 * n + i] * (g[4 * n + i] - (i % 2 == 0 ? delta.x : delta.y));
     }
-    if (tile > 0)
-      meetAt(GradientsRead, 256);
-    // Fragments of P and dS, of which the latter go to shared memory too.
-    uint32_t a[kQueries / 16][4], c[kQueries / 16][4];
+    // Fragments of dS, which go to shared memory too.
 #pragma unroll
     for (int i = 0; i < kQueries / 16; ++i)
 #pragma unroll
       for (int r = 0; r < 4; ++r) {
-        int first = 8 * i + 2 * r;
-        a[i][r] = packBf16(s[first], s[first + 1]);
-        c[i][r] = packBf16(g[first], g[first + 1]);
+        c[i][r] = packBf16(g[8 * i + 2 * r], g[8 * i + 2 * r + 1]);
         storePair(sharedS.at(group * 64 + warpRow + lane / 4 + r % 2 * 8,
                              2 * i + r / 2) +
                       lane % 4 * 2,
                   c[i][r]);
       }
     storeRow(tile + 1, row);
-    pin(a);
     pin(c);
-
-    // dV += P dO, dK += dS Q.
-    uint64_t gradients = describeTransposed(ringG.getData(), Shape::kBoxQ);
-    uint64_t queries = describeTransposed(ringQ.getData(), Shape::kBoxQ);
-    fenceAccumulators();
-#pragma unroll
-    for (int i = 0; i < kQueries / 16; ++i)
-      multiplyAsync(sumV, a[i], gradients + uint64_t(i * 128),
-                    tile > 0 || i > 0);
-#pragma unroll
-    for (int i = 0; i < kQueries / 16; ++i)
-      multiplyAsync(sumK, c[i], queries + uint64_t(i * 128), tile > 0 || i > 0);
-    commitProducts();
     fenceForProducts();
+    // The last sums have left their place, too.
+    if (thread % 128 == 0)
+      waitForBulkReads();
     meetAt(GradientsReady, 256);
 
     // dQ += dS^T K: with 128 columns over all keys of the block, 64 columns a
@@ -465,7 +486,9 @@ __global__ void __launch_bounds__(WideShape<kWidth>::kThreads, 1)
     constexpr bool kIsSplit = kWidth == 128;
     float dq[32];
     uint64_t x = describeTransposed(
-        base + uint32_t(kOffsetS + (kIsSplit ? 0 : group * 64 * 128)), 1024);
+        base + uint32_t(kOffsetS) + uint32_t(tile % 2 * Shape::kBytesS) +
+            uint32_t(kIsSplit ? 0 : group * 64 * 128),
+        1024);
     uint64_t y = describeTransposed(
         ringK.getData() +
             uint32_t(group * (kIsSplit ? Shape::kBoxK : 64 * 128)),
@@ -477,24 +500,43 @@ __global__ void __launch_bounds__(WideShape<kWidth>::kThreads, 1)
       multiplyTransposedAsync(dq, x + uint64_t(i * 128), y + uint64_t(i * 128),
                               i > 0);
     commitProducts();
-    waitForProductsBut<0>();
+    // dK += dS Q, while dQ is added.
+    uint64_t queries = describeTransposed(ringQ.getData(), Shape::kBoxQ);
+#pragma unroll
+    for (int i = 0; i < kQueries / 16; ++i)
+      multiplyAsync(sumK, c[i], queries + uint64_t(i * 128), tile > 0 || i > 0);
+    commitProducts();
+    waitForProductsBut<1>();
     pin(sumV);
-    pin(sumK);
     pin(dq);
-    ringQ.release();
     ringG.release();
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      int query = query0 + warpRow + lane / 4 + 8 * half;
-      if (query >= p.length)
-        continue;
-      float *to = p.sumQ + ((begin + query) * p.headsQ + head) * kWidth +
-                  (kIsSplit ? group * 64 : 0) + lane % 4 * 2;
+    for (int n = 0; n < 8; ++n)
 #pragma unroll
-      for (int n = 0; n < 8; ++n)
-        addPair(to + 8 * n, dq[4 * n + 2 * half], dq[4 * n + 2 * half + 1]);
+      for (int half = 0; half < 2; ++half)
+        *reinterpret_cast<float2 *>(
+            sums + n / 4 * Shape::kBoxSums + half * 8 * 128 +
+            ((n % 4 * 2 + lane % 4 / 2) ^ lane / 4) * 16) =
+            make_float2(dq[4 * n + 2 * half], dq[4 * n + 2 * half + 1]);
+    fenceForProducts();
+    meetAt(SumsReady + group, 128);
+    // Of rows beyond the last one nothing but zeros is added, to whatever is
+    // there.
+    if (thread % 128 == 0) {
+#pragma unroll
+      for (int box = 0; box < 2; ++box)
+        addBox(mapSums, head * kWidth + (kIsSplit ? group * 64 : 0) + box * 32,
+               int(begin) + query0,
+               base + uint32_t(kOffsetSums + group * Shape::kBytesSums +
+                               box * Shape::kBoxSums));
+      commitBulk();
     }
+    waitForProductsBut<0>();
+    pin(sumK);
+    ringQ.release();
   }
+  if (thread % 128 == 0)
+    waitForBulkReads();
 
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -513,7 +555,7 @@ __global__ void __launch_bounds__(WideShape<kWidth>::kThreads, 1)
 }
 
 template <int kWidth>
-int enqueueWide(const Problem &p, dim3 grid, cudaStream_t stream) {
+int enqueueWide(const Problem &p, unsigned blocks, cudaStream_t stream) {
   using Shape = WideShape<kWidth>;
   CUtensorMap maps[4];
   const struct {
@@ -528,11 +570,15 @@ int enqueueWide(const Problem &p, dim3 grid, cudaStream_t stream) {
                                    int64_t(operands[i].heads) * kWidth,
                                    operands[i].rows))
       return error;
+  CUtensorMap mapSums;
+  if (int error = describeSums(mapSums, p.sumQ, p.tokens,
+                               int64_t(p.headsQ) * kWidth, kQueries))
+    return error;
   auto *kernel = differentiateWide<kWidth>;
   if (int error = allowShared(kernel, Shape::kBytes))
     return error;
-  kernel<<<grid, Shape::kThreads, Shape::kBytes, stream>>>(maps[0], maps[1],
-                                                           maps[2], maps[3], p);
+  kernel<<<blocks, Shape::kThreads, Shape::kBytes, stream>>>(
+      maps[0], maps[1], maps[2], maps[3], mapSums, p);
   return cudaGetLastError();
 }
 
@@ -563,11 +609,12 @@ int enqueue(const Problem &p, const d2k_attention_backward_args &args,
   bool hasWgmma = false;
   if (int error = findWgmma(hasWgmma))
     return error;
-  if (hasWgmma && p.tokens <= INT32_MAX) {
+  int64_t blocks = int64_t(grid.x) * grid.y * grid.z;
+  if (hasWgmma && p.tokens <= INT32_MAX && blocks <= INT32_MAX) {
     design =
         "hand-written: FlashAttention-2 backward on wgmma, 2 x 64 keys x 64 "
-        "queries a block, tensor copies, fp32 atomics; no library";
-    return enqueueWide<kWidth>(p, grid, stream);
+        "queries a block, tensor copies, fp32 bulk additions; no library";
+    return enqueueWide<kWidth>(p, unsigned(blocks), stream);
   }
   design = "hand-written: FlashAttention-2 backward on mma.sync.m16n8k16, 128 "
            "keys x 64 queries a block, fp32 atomics; no library";
@@ -596,6 +643,8 @@ extern "C" int d2k_attention_backward(const d2k_attention_backward_args *args,
   p.headsQ = int(args->Hq);
   p.headsK = int(args->Hkv);
   p.tokens = args->B * args->S;
+  p.group = int(kGroupBytes / (args->S * args->D * 8));
+  p.group = p.group > 1 ? p.group : 1;
   p.scale = args->scale;
   int64_t countQ = p.tokens * args->Hq * args->D;
   int64_t countK = p.tokens * args->Hkv * args->D;

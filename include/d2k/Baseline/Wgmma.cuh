@@ -26,12 +26,13 @@ namespace d2k::baseline {
 // Host
 //===----------------------------------------------------------------------===//
 
-/// Describes a row-major bf16 matrix at \p base, copied in boxes of 64 columns
-/// and \p boxRows (at most 256) rows with the swizzle of 128 bytes; elements
-/// outside the matrix become zeros. Returns a cudaError. The driver's function
-/// is looked up, so that nothing is linked against it.
-inline int describeMatrix(CUtensorMap &map, const void *base, int64_t rows,
-                          int64_t columns, int boxRows) {
+/// Describes a row-major matrix at \p base, whose elements have \p bytes each,
+/// in boxes of 128 bytes of columns and \p boxRows (at most 256) rows with the
+/// swizzle of 128 bytes. Returns a cudaError. The driver's function is looked
+/// up, so that nothing is linked against it.
+inline int describeBoxes(CUtensorMap &map, CUtensorMapDataType type, int bytes,
+                         const void *base, int64_t rows, int64_t columns,
+                         int boxRows) {
   void *found = nullptr;
   cudaDriverEntryPointQueryResult result;
   if (cudaError_t error = cudaGetDriverEntryPointByVersion(
@@ -40,17 +41,32 @@ inline int describeMatrix(CUtensorMap &map, const void *base, int64_t rows,
   if (result != cudaDriverEntryPointSuccess)
     return cudaErrorNotSupported;
   cuuint64_t sizes[2] = {cuuint64_t(columns), cuuint64_t(rows)};
-  cuuint64_t rowStride[1] = {cuuint64_t(columns) * 2};
-  cuuint32_t box[2] = {64, cuuint32_t(boxRows)};
+  cuuint64_t rowStride[1] = {cuuint64_t(columns) * cuuint64_t(bytes)};
+  cuuint32_t box[2] = {cuuint32_t(128 / bytes), cuuint32_t(boxRows)};
   cuuint32_t step[2] = {1, 1};
   auto encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
-  return encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
-                const_cast<void *>(base), sizes, rowStride, box, step,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+  return encode(&map, type, 2, const_cast<void *>(base), sizes, rowStride, box,
+                step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
              ? cudaSuccess
              : cudaErrorInvalidValue;
+}
+
+/// A bf16 matrix for copyBox, in boxes of 64 columns; elements outside become
+/// zeros.
+inline int describeMatrix(CUtensorMap &map, const void *base, int64_t rows,
+                          int64_t columns, int boxRows) {
+  return describeBoxes(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, base, rows,
+                       columns, boxRows);
+}
+
+/// An fp32 matrix for addBox, in boxes of 32 columns; what is outside is left
+/// out.
+inline int describeSums(CUtensorMap &map, float *base, int64_t rows,
+                        int64_t columns, int boxRows) {
+  return describeBoxes(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, base, rows,
+                       columns, boxRows);
 }
 
 #if D2K_HAS_WGMMA
@@ -115,6 +131,26 @@ __device__ inline void copyBox(uint32_t to, const CUtensorMap &map, int column,
       ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];\n" ::"r"(to),
       "l"(&map), "r"(column), "r"(row), "r"(barrier)
       : "memory");
+}
+
+/// Adds the box at the shared address \p from, which fenceForProducts has made
+/// visible, to what is at (column, row); one of the operations that the
+/// thread's next commitBulk makes a group of.
+__device__ inline void addBox(const CUtensorMap &map, int column, int row,
+                              uint32_t from) {
+  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile"
+               ".bulk_group [%0, {%1, %2}], [%3];\n" ::"l"(&map),
+               "r"(column), "r"(row), "r"(from)
+               : "memory");
+}
+
+__device__ inline void commitBulk() {
+  asm volatile("cp.async.bulk.commit_group;\n" ::: "memory");
+}
+
+/// Until the thread's groups have read all that they take from shared memory.
+__device__ inline void waitForBulkReads() {
+  asm volatile("cp.async.bulk.wait_group.read 0;\n" ::: "memory");
 }
 
 /// Makes what this thread has written to shared memory visible to products and

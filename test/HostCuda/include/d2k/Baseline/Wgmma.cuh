@@ -31,23 +31,59 @@ namespace d2k::baseline {
 // Host
 //===----------------------------------------------------------------------===//
 
+/// Where the hardware looks for an address in the swizzle of 128 bytes.
+inline uint32_t swizzle(uint32_t address) {
+  return address ^ (address >> 7 & 7) << 4;
+}
+
 /// What stands in a tensor map.
 struct HostTensorMap {
   const char *base;
   int64_t rows, columns;
-  int boxRows;
+  int boxRows, bytes;
+
+  /// Calls \p use with a pointer to 16 bytes of the box at the shared address
+  /// \p place and the ones of the matrix, null outside.
+  template <typename Use>
+  void forAllChunks(uint32_t place, int column, int row, const Use &use) const {
+    if (place % 1024 != 0)
+      host::failLaunch("a tensor copy with 0x%x, which is no multiple of the "
+                       "swizzle's period",
+                       place);
+    for (int r = 0; r < boxRows; ++r)
+      for (int chunk = 0; chunk < 8; ++chunk) {
+        uint32_t at = place + uint32_t(r * 128 + chunk * 16);
+        void *own = host::getSharedPointer(swizzle(at), 16);
+        int64_t ownRow = int64_t(row) + r;
+        int64_t ownColumn = column + chunk * (16 / bytes);
+        bool isThere = ownRow >= 0 && ownRow < rows && ownColumn >= 0 &&
+                       ownColumn < columns;
+        use(own, isThere ? const_cast<char *>(base) +
+                               (ownRow * columns + ownColumn) * bytes
+                         : nullptr);
+      }
+  }
 };
 static_assert(sizeof(HostTensorMap) <= sizeof(CUtensorMap));
 
-inline int describeMatrix(CUtensorMap &map, const void *base, int64_t rows,
-                          int64_t columns, int boxRows) {
-  if (reinterpret_cast<uintptr_t>(base) % 16 != 0 || columns % 8 != 0 ||
-      rows <= 0 || columns <= 0 || boxRows < 1 || boxRows > 256)
+inline int describeBoxes(CUtensorMap &map, int bytes, const void *base,
+                         int64_t rows, int64_t columns, int boxRows) {
+  if (reinterpret_cast<uintptr_t>(base) % 16 != 0 ||
+      columns * bytes % 16 != 0 || rows <= 0 || columns <= 0 || boxRows < 1 ||
+      boxRows > 256)
     return cudaErrorInvalidValue;
-  HostTensorMap host = {static_cast<const char *>(base), rows, columns,
-                        boxRows};
+  HostTensorMap host = {static_cast<const char *>(base), rows, columns, boxRows,
+                        bytes};
   std::memcpy(&map, &host, sizeof(host));
   return cudaSuccess;
+}
+inline int describeMatrix(CUtensorMap &map, const void *base, int64_t rows,
+                          int64_t columns, int boxRows) {
+  return describeBoxes(map, 2, base, rows, columns, boxRows);
+}
+inline int describeSums(CUtensorMap &map, float *base, int64_t rows,
+                        int64_t columns, int boxRows) {
+  return describeBoxes(map, 4, base, rows, columns, boxRows);
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,35 +145,53 @@ inline void arriveAt(int barrier, int threads) {
   host::arriveAtBarrier(barrier, unsigned(threads));
 }
 
-/// Where the hardware looks for an address in the swizzle of 128 bytes.
-inline uint32_t swizzle(uint32_t address) {
-  return address ^ (address >> 7 & 7) << 4;
-}
-
 inline void copyBox(uint32_t to, const CUtensorMap &map, int column, int row,
                     uint32_t barrier) {
   HostTensorMap from;
   std::memcpy(&from, &map, sizeof(from));
-  if (to % 1024 != 0)
-    host::failLaunch("a tensor copy to 0x%x, which is no multiple of the "
-                     "swizzle's period",
-                     to);
-  for (int r = 0; r < from.boxRows; ++r)
-    for (int chunk = 0; chunk < 8; ++chunk) {
-      uint32_t place = swizzle(to + uint32_t(r * 128 + chunk * 16));
-      auto *bytes = static_cast<char *>(host::getSharedPointer(place, 16));
-      int64_t fromRow = int64_t(row) + r, fromColumn = column + chunk * 8;
-      bool isThere = fromRow >= 0 && fromRow < from.rows && fromColumn >= 0 &&
-                     fromColumn < from.columns;
-      if (isThere)
-        std::memcpy(bytes,
-                    from.base + (fromRow * from.columns + fromColumn) * 2, 16);
-      else
-        std::memset(bytes, 0, 16);
-    }
+  from.forAllChunks(to, column, row, [](void *own, const void *there) {
+    if (there)
+      std::memcpy(own, there, 16);
+    else
+      std::memset(own, 0, 16);
+  });
   HostBarrier &state = HostBarrier::at(barrier);
   state.bytes -= from.boxRows * 128;
   state.advance();
+}
+
+/// Additions of the running thread that it has not waited for: shared memory is
+/// read when it does, so that what is overwritten too early shows.
+struct HostAdditions {
+  struct Addition {
+    HostTensorMap map;
+    int column, row;
+    uint32_t from;
+  };
+  std::deque<Addition> waiting;
+
+  static HostAdditions &get() {
+    static std::map<unsigned, HostAdditions> all;
+    return all[host::getClusterRank() * 1024 + host::getThreadRank()];
+  }
+};
+
+inline void addBox(const CUtensorMap &map, int column, int row, uint32_t from) {
+  HostTensorMap to;
+  std::memcpy(&to, &map, sizeof(to));
+  HostAdditions::get().waiting.push_back({to, column, row, from});
+}
+inline void commitBulk() {}
+inline void waitForBulkReads() {
+  for (auto &waiting = HostAdditions::get().waiting; !waiting.empty();
+       waiting.pop_front()) {
+    const auto &[map, column, row, from] = waiting.front();
+    map.forAllChunks(from, column, row, [](const void *own, void *there) {
+      if (there)
+        for (int i = 0; i < 4; ++i)
+          static_cast<float *>(there)[i] += static_cast<const float *>(own)[i];
+    });
+  }
 }
 
 //===----------------------------------------------------------------------===//
