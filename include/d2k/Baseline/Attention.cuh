@@ -50,7 +50,7 @@ struct AttentionProblem {
 
 /// A block of query rows of one head, and the keys that they see, kKeys at a
 /// step.
-template <int kKeys, bool kIsListed>
+template <int kKeys, bool kIsListed, int kRows = kAttentionRows>
 struct AttentionTile {
   /// The first row among all queries, the sequence's first key among all keys.
   int64_t firstRow, beginK;
@@ -65,8 +65,8 @@ struct AttentionTile {
   __device__ AttentionTile(const AttentionProblem &p, int sequence, int head,
                            int block)
       : head(head) {
-    int lengthQ = p.getLengthQ(sequence), row0 = block * kAttentionRows;
-    rows = max(min(kAttentionRows, lengthQ - row0), 0);
+    int lengthQ = p.getLengthQ(sequence), row0 = block * kRows;
+    rows = max(min(kRows, lengthQ - row0), 0);
     if (rows == 0)
       return;
     firstRow = p.getBeginQ(sequence) + row0;

@@ -7,7 +7,9 @@
 // and result in registers, where the probabilities are an operand of the second
 // product. The softmax is hidden behind products with V of the step before, and
 // behind those of the other warpgroup. (To make the two take turns in starting
-// theirs, as the paper does, was no faster on an H200.)
+// theirs, as the paper does, was no faster on an H200.) With 64 columns there
+// are three blocks an SM, with tiles of 64 rows for one warpgroup, in place of
+// that.
 
 #ifndef D2K_BASELINE_WGMMAATTENTION_CUH
 #define D2K_BASELINE_WGMMAATTENTION_CUH
@@ -22,20 +24,30 @@ namespace d2k::baseline {
 /// The sizes of a block for heads of \p kWidth elements.
 template <int kWidth>
 struct WgmmaAttentionShape {
+  /// Blocks of an SM. With 64 columns there are registers for three of one
+  /// warpgroup each, which hide each other's softmax and the beginnings and
+  /// ends of tiles.
+  static constexpr int kBlocks = kWidth < 128 ? 3 : 1;
+  static constexpr int kConsumers = kBlocks == 1 ? 2 : 1;
+  static constexpr int kRows = 64 * kConsumers;
   /// Keys of a step. With 256 columns of the result there are no registers for
   /// more.
-  static constexpr int kKeys = kWidth > 128 ? 80 : 128;
-  static constexpr int kStages = kWidth < 128 ? 4 : 2;
-  static constexpr int kConsumers = 2;
-  static constexpr int kThreads = (1 + kConsumers) * 128;
+  static constexpr int kKeys = kWidth > 128 ? 80 : kWidth < 128 ? 64 : 128;
+  static constexpr int kStages = kWidth < 128 ? 3 : 2;
+  /// Of Q. Where tiles are short the next one's is on its way; with 128 columns
+  /// that was no faster on an H200.
+  static constexpr int kStagesQ = kWidth < 128 ? 2 : 1;
+  /// A producer with a warpgroup of its own can give registers away. Else it is
+  /// the last warp.
+  static constexpr int kThreads = kConsumers * 128 + (kBlocks == 1 ? 128 : 32);
   /// A box of a tensor copy has 64 columns.
   static constexpr int kBoxes = kWidth / 64;
-  static constexpr int kBoxQ = kAttentionRows * 128, kBoxK = kKeys * 128;
+  static constexpr int kBoxQ = kRows * 128, kBoxK = kKeys * 128;
   static constexpr int kBytesQ = kBoxes * kBoxQ, kBytesK = kBoxes * kBoxK;
-  static constexpr int kBarriers = 2 + 4 * kStages;
+  static constexpr int kBarriers = 2 * kStagesQ + 4 * kStages;
   /// 1024 bytes to align, the period of the swizzle.
   static constexpr int kBytes =
-      1024 + kBytesQ + 2 * kStages * kBytesK + kBarriers * 8;
+      1024 + kStagesQ * kBytesQ + 2 * kStages * kBytesK + kBarriers * 8;
 };
 
 /// Sequences that a block can sort.
@@ -49,10 +61,11 @@ struct AttentionOrder {
   uint16_t sequences[kMostSortedSequences];
   int tiles[kMostSortedSequences];
 
-  /// All threads of the block call it.
+  /// Tiles of \p kRows rows. All threads of the block call it.
+  template <int kRows>
   __device__ void make(const AttentionProblem &p) {
     auto countTiles = [&](int sequence) {
-      return (p.getLengthQ(sequence) + kAttentionRows - 1) / kAttentionRows;
+      return (p.getLengthQ(sequence) + kRows - 1) / kRows;
     };
     int own = int(threadIdx.x);
     if (own == 0)
@@ -95,7 +108,8 @@ struct AttentionOrder {
 };
 
 template <int kWidth, bool kIsListed>
-__global__ void __launch_bounds__(WgmmaAttentionShape<kWidth>::kThreads, 1)
+__global__ void __launch_bounds__(WgmmaAttentionShape<kWidth>::kThreads,
+                                  WgmmaAttentionShape<kWidth>::kBlocks)
     attendWide(const __grid_constant__ CUtensorMap mapQ,
                const __grid_constant__ CUtensorMap mapK,
                const __grid_constant__ CUtensorMap mapV,
@@ -107,14 +121,15 @@ __global__ void __launch_bounds__(WgmmaAttentionShape<kWidth>::kThreads, 1)
   constexpr unsigned kAll = 0xffffffffu;
   // 384 threads begin with 168 registers each; 128 * 40 + 256 * 232 = 64512.
   constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
+  constexpr bool kGives = Shape::kBlocks == 1;
+  constexpr uint32_t kBytesAllQ = Shape::kStagesQ * Shape::kBytesQ;
   extern __shared__ uint8_t shared[];
   __shared__ AttentionOrder order;
   uint32_t base = (getSharedAddress(shared) + 1023) & ~1023u;
-  uint32_t barriers =
-      base + Shape::kBytesQ + 2 * Shape::kStages * Shape::kBytesK;
-  TensorRing<1> ringQ = {base, barriers, Shape::kBytesQ};
-  TensorRing<Shape::kStages> ringK = {base + Shape::kBytesQ, barriers + 16,
-                                      Shape::kBytesK};
+  uint32_t barriers = base + kBytesAllQ + 2 * Shape::kStages * Shape::kBytesK;
+  TensorRing<Shape::kStagesQ> ringQ = {base, barriers, Shape::kBytesQ};
+  TensorRing<Shape::kStages> ringK = {
+      base + kBytesAllQ, barriers + 16 * Shape::kStagesQ, Shape::kBytesK};
   TensorRing<Shape::kStages> ringV = {
       ringK.data + Shape::kStages * Shape::kBytesK,
       ringK.full + 16 * Shape::kStages, Shape::kBytesK};
@@ -127,7 +142,7 @@ __global__ void __launch_bounds__(WgmmaAttentionShape<kWidth>::kThreads, 1)
     ringV.init(kConsumers * 4);
     fenceBarriers();
   }
-  order.make(p);
+  order.template make<Shape::kRows>(p);
   // Every second round is in the reverse order, so that all blocks have about
   // the same number of keys.
   AttentionOrder::Walk walk(order);
@@ -136,11 +151,13 @@ __global__ void __launch_bounds__(WgmmaAttentionShape<kWidth>::kThreads, 1)
     return round * int(gridDim.x) + place;
   };
 
-  if (warp < 4) {
-    giveRegisters<kProducerRegisters>();
-    if (warp == 0 && electOneLane())
+  constexpr int kProducer = kGives ? 0 : 4 * kConsumers;
+  if (kGives ? warp < 4 : warp == kProducer) {
+    if constexpr (kGives)
+      giveRegisters<kProducerRegisters>();
+    if (warp == kProducer && electOneLane())
       for (int round = 0; walk.goTo(getIndex(round) / p.headsQ); ++round) {
-        AttentionTile<kKeys, kIsListed> tile(
+        AttentionTile<kKeys, kIsListed, Shape::kRows> tile(
             p, walk.sequence, getIndex(round) % p.headsQ, walk.tile);
         if (tile.steps == 0)
           continue;
@@ -164,16 +181,17 @@ __global__ void __launch_bounds__(WgmmaAttentionShape<kWidth>::kThreads, 1)
     return;
   }
 
-  takeRegisters<kConsumerRegisters>();
-  int group = warp / 4 - 1;
+  if constexpr (kGives)
+    takeRegisters<kConsumerRegisters>();
+  int group = warp / 4 - (kGives ? 1 : 0);
   int ownRow = group * 64 + warp % 4 * 16 + lane / 4;
   float scale2 = p.scale * kLog2e;
 
   float s[kKeys / 2], o[kWidth / 2];
   uint32_t weights[kKeys / 16][4];
   for (int round = 0; walk.goTo(getIndex(round) / p.headsQ); ++round) {
-    AttentionTile<kKeys, kIsListed> tile(p, walk.sequence,
-                                         getIndex(round) % p.headsQ, walk.tile);
+    AttentionTile<kKeys, kIsListed, Shape::kRows> tile(
+        p, walk.sequence, getIndex(round) % p.headsQ, walk.tile);
     SoftmaxRow softmax[2];
     float kept[2];
     // Starts the products of Q with the K that is there.
@@ -301,7 +319,7 @@ int launchAttendWide(const AttentionProblem &p, cudaStream_t stream) {
   using Shape = WgmmaAttentionShape<kWidth>;
   CUtensorMap mapQ, mapK, mapV;
   if (int error = describeMatrix(mapQ, p.q, p.tokensQ,
-                                 int64_t(p.headsQ) * kWidth, kAttentionRows))
+                                 int64_t(p.headsQ) * kWidth, Shape::kRows))
     return error;
   for (auto [map, from] : {std::pair(&mapK, p.k), std::pair(&mapV, p.v)})
     if (int error = describeMatrix(*map, from, p.tokensK,
@@ -314,9 +332,10 @@ int launchAttendWide(const AttentionProblem &p, cudaStream_t stream) {
   if (int error = allowShared(kernel, Shape::kBytes))
     return error;
   int64_t tiles =
-      (p.maxQ + kAttentionRows - 1) / kAttentionRows * p.headsQ * p.sequences;
-  kernel<<<unsigned(std::min(tiles, int64_t(processors))), Shape::kThreads,
-           Shape::kBytes, stream>>>(mapQ, mapK, mapV, p);
+      (p.maxQ + Shape::kRows - 1) / Shape::kRows * p.headsQ * p.sequences;
+  int64_t blocks = int64_t(processors) * Shape::kBlocks;
+  kernel<<<unsigned(std::min(tiles, blocks)), Shape::kThreads, Shape::kBytes,
+           stream>>>(mapQ, mapK, mapV, p);
   return cudaGetLastError();
 }
 
@@ -327,8 +346,7 @@ inline int enqueueBestAttention(const AttentionProblem &p, cudaStream_t stream,
   bool isThere = false;
   if (int error = findWgmma(isThere))
     return error;
-  int64_t tiles =
-      (p.maxQ + kAttentionRows - 1) / kAttentionRows * p.headsQ * p.sequences;
+  int64_t tiles = (p.maxQ + 63) / 64 * p.headsQ * p.sequences;
   if (!isThere || p.sequences > kMostSortedSequences || tiles > INT32_MAX / 2 ||
       p.tokensQ > INT32_MAX || p.tokensK > INT32_MAX) {
     design = "hand-written: online softmax on mma.sync.m16n8k16, 128 queries x "
@@ -336,8 +354,12 @@ inline int enqueueBestAttention(const AttentionProblem &p, cudaStream_t stream,
     return enqueueAttention(p, stream);
   }
   design =
-      "hand-written: online softmax on wgmma, 2 x 64 queries x 128 keys (80 "
-      "with 256 columns) a block, tensor copies, persistent; no library";
+      p.width == 64
+          ? "hand-written: online softmax on wgmma, 64 queries x 64 keys a "
+            "block, tensor copies, persistent; no library"
+          : "hand-written: online softmax on wgmma, 2 x 64 queries x 128 keys "
+            "(80 with 256 columns) a block, tensor copies, persistent; no "
+            "library";
   if (p.rowStarts)
     return p.width == 128 ? launchAttendWide<128, true>(p, stream)
                           : int(cudaErrorInvalidValue);
