@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The baseline of mamba2_ssd_scan, written by hand: one kernel, a block a head
-// of a sequence, which goes over chunks of 64 tokens with the state in
-// registers. Nothing but x, y, B and C goes through memory, and these once a
-// head. A single token is a kernel of its own that reads and writes the state
-// once. Products are mma.sync on bf16, accesses 16 bytes wide where layouts let
-// them.
+// The baseline of mamba2_ssd_scan, written by hand: a kernel that goes over
+// chunks of 64 tokens with the state in registers, a block a head of a sequence
+// or, where there are few heads, a block a segment of that; what segments add
+// to the state comes from a kernel before it. Nothing but x, y, B and C goes
+// through memory, and these once a head and kernel. A single token is a kernel
+// of its own that reads and writes the state once. Products are mma.sync on
+// bf16, accesses 16 bytes wide where layouts let them.
 
 #include "d2k_mamba2_ssd_scan.h"
 
 #include "d2k/Baseline/Device.h"
 #include "d2k/Baseline/MmaSync.cuh"
+
+#include <algorithm>
 
 namespace {
 
@@ -31,6 +34,16 @@ struct Problem {
   Bf16 *y;
   float *finalState;
   int64_t tokens, heads, groups;
+  /// Sequences are cut into segments of so many chunks. Of each but the last,
+  /// what it adds to the state that it begins with, [sequences, heads, segments
+  /// - 1, kHead, kState], and the sum of its steps * A * log2(e).
+  int64_t segments, segmentChunks;
+  float *added, *sums;
+
+  __device__ int64_t getSegment(int64_t sequence, int64_t head,
+                                int64_t segment) const {
+    return (sequence * heads + head) * (segments - 1) + segment;
+  }
 };
 
 /// softplus.
@@ -84,101 +97,224 @@ __device__ void computeFactors(Factors &factors, const float (&steps)[2],
   }
 }
 
-/// A block a head of a sequence. Warp w has the rows 16 w.. of the state, and
-/// of each chunk the outputs of the tokens 16 w..
+/// The chunks of a head of a sequence, as a block reads them.
+struct Chunks {
+  const Bf16 *x, *B, *C, *dt;
+  int64_t xStride, groupStride, heads, tokens;
+  float bias, rate;
+  /// Raw steps: what a lane reads long before it needs them.
+  Bf16 raw[2];
+
+  __device__ Chunks(const Problem &problem, int64_t head, int64_t sequence)
+      : xStride(problem.heads * kHead), groupStride(problem.groups * kState),
+        heads(problem.heads), tokens(problem.tokens), bias(problem.bias[head]),
+        rate(problem.A[head] * kLog2E) {
+    int64_t group = head / (problem.heads / problem.groups);
+    x = problem.x + sequence * tokens * xStride + head * kHead;
+    int64_t offset = sequence * tokens * groupStride + group * kState;
+    B = problem.B + offset;
+    C = problem.C + offset;
+    dt = problem.dt + sequence * tokens * heads + head;
+  }
+
+  /// Tokens of a chunk.
+  __device__ int getCount(int64_t chunk) const {
+    int64_t left = tokens - chunk * kTokens;
+    return left < kTokens ? int(left) : kTokens;
+  }
+  __device__ void issueX(Bf16 *to, int64_t chunk) const {
+    SharedMatrix<kHead>{to}.copyFrom<kTokens, kThreads>(
+        x + chunk * kTokens * xStride, xStride, getCount(chunk));
+  }
+  /// Of B or C.
+  __device__ void issueGroup(Bf16 *to, const Bf16 *from, int64_t chunk) const {
+    SharedMatrix<kState>{to}.copyFrom<kTokens, kThreads>(
+        from + chunk * kTokens * groupStride, groupStride, getCount(chunk));
+  }
+  __device__ void readSteps(int64_t chunk) {
+    int lane = int(threadIdx.x) % 32;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      int64_t t = chunk * kTokens + 2 * lane + i;
+      if (t < tokens)
+        raw[i] = dt[t * heads];
+    }
+  }
+  __device__ void writeFactors(Factors &factors, int64_t chunk) const {
+    int lane = int(threadIdx.x) % 32;
+    float steps[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      steps[i] = chunk * kTokens + 2 * lane + i < tokens
+                     ? getStep(__bfloat162float(raw[i]) + bias)
+                     : 0.0f;
+    computeFactors(factors, steps, rate);
+  }
+};
+
+/// A warp's 16 rows of the state: rows 16 * warp + lane / 4 (and + 8), columns
+/// 8 * n + lane % 4 * 2 (and + 1).
+struct State {
+  float values[kState / 8][4];
+
+  static __device__ int getPlace(int n, int half) {
+    int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+    return (warp * 16 + lane / 4 + half * 8) * kState + n * 8 + lane % 4 * 2;
+  }
+  /// Calls \p use with each pair and where it is in a matrix.
+  template <typename Use>
+  __device__ void forAllPairs(const Use &use) {
+#pragma unroll
+    for (int n = 0; n < kState / 8; ++n)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        use(values[n][2 * half], values[n][2 * half + 1], getPlace(n, half));
+  }
+  __device__ void store(float *to) {
+    forAllPairs([&](float first, float second, int at) {
+      *reinterpret_cast<float2 *>(to + at) = make_float2(first, second);
+    });
+  }
+  /// Times \p decay, plus what is at \p from.
+  __device__ void decayAndAdd(float decay, const float *from) {
+    forAllPairs([&](float &first, float &second, int at) {
+      float2 two = *reinterpret_cast<const float2 *>(from + at);
+      first = first * decay + two.x;
+      second = second * decay + two.y;
+    });
+  }
+  /// The state after a chunk.
+  __device__ void addChunk(const Factors &factors, SharedMatrix<kHead> x,
+                           SharedMatrix<kState> b) {
+    int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+    float decay = exp2Fast(factors.sums[kTokens - 1]);
+#pragma unroll
+    for (int n = 0; n < kState / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        values[n][i] *= decay;
+    uint32_t laneOwnX = x.getLaneB(0), laneAdded = b.getLaneTransposedB(0);
+#pragma unroll
+    for (int s = 0; s < kTokens; s += 16) {
+      // Rows are the columns of x, and columns its tokens.
+      uint32_t a[4];
+      x.loadTransposedA(a, laneOwnX, s, warp);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float2 weights = *reinterpret_cast<const float2 *>(
+            factors.weights + s + half * 8 + lane % 4 * 2);
+#pragma unroll
+        for (int i = 2 * half; i < 2 * half + 2; ++i) {
+          float2 wide = unpackBf16(a[i]);
+          a[i] = packBf16(wide.x * weights.x, wide.y * weights.y);
+        }
+      }
+#pragma unroll
+      for (int pair = 0; pair < kState / 16; ++pair) {
+        uint32_t operand[4];
+        b.loadTransposedB(operand, laneAdded, s, pair);
+        multiply(values[2 * pair], a, operand[0], operand[1]);
+        multiply(values[2 * pair + 1], a, operand[2], operand[3]);
+      }
+    }
+  }
+};
+
+struct SegmentMemory {
+  Bf16 x[2][kTokens * kHead], B[2][kTokens * kState];
+  Factors factors[2];
+};
+
+/// What a segment adds to the state; a block a segment of a head of a sequence.
+__global__ void __launch_bounds__(kThreads, 4) addSegment(Problem problem) {
+  extern __shared__ __align__(128) uint8_t shared[];
+  SegmentMemory &memory = *reinterpret_cast<SegmentMemory *>(shared);
+  int warp = int(threadIdx.x) / 32;
+  int64_t head = blockIdx.x, sequence = blockIdx.y, segment = blockIdx.z;
+  Chunks from(problem, head, sequence);
+  int64_t chunk = segment * problem.segmentChunks;
+  int64_t end = chunk + problem.segmentChunks;
+  auto issue = [&](int64_t chunk) {
+    from.issueX(memory.x[chunk % 2], chunk);
+    from.issueGroup(memory.B[chunk % 2], from.B, chunk);
+  };
+  issue(chunk);
+  State state = {};
+  float sum = 0;
+  if (warp == 0) {
+    from.readSteps(chunk);
+    from.writeFactors(memory.factors[chunk % 2], chunk);
+  }
+  for (; chunk < end; ++chunk) {
+    waitForCopies();
+    __syncthreads();
+    bool isTurn = warp == int(chunk % (kThreads / 32)) && chunk + 1 < end;
+    if (chunk + 1 < end)
+      issue(chunk + 1);
+    if (isTurn)
+      from.readSteps(chunk + 1);
+    const Factors &factors = memory.factors[chunk % 2];
+    state.addChunk(factors, {memory.x[chunk % 2]}, {memory.B[chunk % 2]});
+    sum += factors.sums[kTokens - 1];
+    if (isTurn)
+      from.writeFactors(memory.factors[(chunk + 1) % 2], chunk + 1);
+  }
+  int64_t at = problem.getSegment(sequence, head, segment);
+  state.store(problem.added + at * kHead * kState);
+  if (threadIdx.x == 0)
+    problem.sums[at] = sum;
+}
+
+/// A block a segment of a head of a sequence. Warp w has the rows 16 w.. of the
+/// state, and of each chunk the outputs of the tokens 16 w..
 __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
   extern __shared__ __align__(128) uint8_t shared[];
   ScanMemory &memory = *reinterpret_cast<ScanMemory *>(shared);
   int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
   int64_t head = blockIdx.x, sequence = blockIdx.y;
-  int64_t group = head / (problem.heads / problem.groups);
-  int64_t xStride = problem.heads * kHead;
-  int64_t groupStride = problem.groups * kState;
-  const Bf16 *xFrom =
-      problem.x + sequence * problem.tokens * xStride + head * kHead;
-  int64_t groupOffset =
-      sequence * problem.tokens * groupStride + group * kState;
-  const Bf16 *dtFrom =
-      problem.dt + sequence * problem.tokens * problem.heads + head;
-  float bias = problem.bias[head], D = problem.D[head];
-  float rate = problem.A[head] * kLog2E;
-  int64_t chunks = (problem.tokens + kTokens - 1) / kTokens;
-  auto getCount = [&](int64_t chunk) {
-    int64_t left = problem.tokens - chunk * kTokens;
-    return left < kTokens ? int(left) : kTokens;
-  };
+  int64_t segment = blockIdx.z;
+  Chunks from(problem, head, sequence);
+  float D = problem.D[head];
+  int64_t begin = segment * problem.segmentChunks;
+  int64_t end = min(begin + problem.segmentChunks,
+                    (problem.tokens + kTokens - 1) / kTokens);
   auto issue = [&](int64_t chunk) {
-    if (chunk >= chunks)
-      return;
-    int64_t token = chunk * kTokens;
-    int count = getCount(chunk);
-    SharedMatrix<kState> b = {memory.B[chunk % 2]}, c = {memory.C[chunk % 2]};
-    SharedMatrix<kHead> x = {memory.x[chunk % 2]};
-    b.copyFrom<kTokens, kThreads>(problem.B + groupOffset + token * groupStride,
-                                  groupStride, count);
-    c.copyFrom<kTokens, kThreads>(problem.C + groupOffset + token * groupStride,
-                                  groupStride, count);
-    x.copyFrom<kTokens, kThreads>(xFrom + token * xStride, xStride, count);
+    from.issueGroup(memory.B[chunk % 2], from.B, chunk);
+    from.issueGroup(memory.C[chunk % 2], from.C, chunk);
+    from.issueX(memory.x[chunk % 2], chunk);
   };
-  // Raw steps: what a lane reads long before it needs them.
-  Bf16 raw[2];
-  auto readSteps = [&](int64_t chunk) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      int64_t t = chunk * kTokens + 2 * lane + i;
-      if (t < problem.tokens)
-        raw[i] = dtFrom[t * problem.heads];
-    }
-  };
-  auto writeFactors = [&](int64_t chunk) {
-    float steps[2];
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-      steps[i] = chunk * kTokens + 2 * lane + i < problem.tokens
-                     ? getStep(__bfloat162float(raw[i]) + bias)
-                     : 0.0f;
-    computeFactors(memory.factors[chunk % 2], steps, rate);
-  };
-
-  issue(0);
-  // Rows 16 * warp + lane / 4 (and + 8), columns 8 * n + lane % 4 * 2 (and +
-  // 1).
-  float state[kState / 8][4];
+  issue(begin);
   int64_t stateOffset = (sequence * problem.heads + head) * kHead * kState;
-  auto getPlace = [&](int n, int half) {
-    return stateOffset + (warp * 16 + lane / 4 + half * 8) * kState + n * 8 +
-           lane % 4 * 2;
-  };
-#pragma unroll
-  for (int n = 0; n < kState / 8; ++n)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float2 two = *reinterpret_cast<const float2 *>(problem.initial +
-                                                     getPlace(n, half));
-      state[n][2 * half] = two.x;
-      state[n][2 * half + 1] = two.y;
-    }
+  State state = {};
+  state.decayAndAdd(0, problem.initial + stateOffset);
+  for (int64_t i = 0; i < segment; ++i) {
+    int64_t at = problem.getSegment(sequence, head, i);
+    state.decayAndAdd(exp2Fast(problem.sums[at]),
+                      problem.added + at * kHead * kState);
+  }
   if (warp == 0) {
-    readSteps(0);
-    writeFactors(0);
+    from.readSteps(begin);
+    from.writeFactors(memory.factors[begin % 2], begin);
   }
   SharedMatrix<kState> before = {memory.before};
   uint32_t laneBefore = before.getLaneB(0);
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+  for (int64_t chunk = begin; chunk < end; ++chunk) {
     // The state before the chunk is an operand for all warps.
 #pragma unroll
     for (int n = 0; n < kState / 8; ++n)
 #pragma unroll
       for (int half = 0; half < 2; ++half)
-        storePair(before.at(warp * 16 + lane / 4 + half * 8, n) + lane % 4 * 2,
-                  packBf16(state[n][2 * half], state[n][2 * half + 1]));
+        storePair(
+            before.at(warp * 16 + lane / 4 + half * 8, n) + lane % 4 * 2,
+            packBf16(state.values[n][2 * half], state.values[n][2 * half + 1]));
     waitForCopies();
     __syncthreads();
-    issue(chunk + 1);
+    if (chunk + 1 < end)
+      issue(chunk + 1);
     // The warps take turns with the factors of the next chunk.
-    bool isTurn = warp == int(chunk % (kThreads / 32)) && chunk + 1 < chunks;
+    bool isTurn = warp == int(chunk % (kThreads / 32)) && chunk + 1 < end;
     if (isTurn)
-      readSteps(chunk + 1);
+      from.readSteps(chunk + 1);
     SharedMatrix<kState> b = {memory.B[chunk % 2]}, c = {memory.C[chunk % 2]};
     SharedMatrix<kHead> x = {memory.x[chunk % 2]};
     const Factors &factors = memory.factors[chunk % 2];
@@ -248,37 +384,7 @@ __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
       }
     }
 
-    // The next state.
-    float decay = exp2Fast(factors.sums[kTokens - 1]);
-#pragma unroll
-    for (int n = 0; n < kState / 8; ++n)
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        state[n][i] *= decay;
-    uint32_t laneOwnX = x.getLaneB(0), laneAdded = b.getLaneTransposedB(0);
-#pragma unroll
-    for (int s = 0; s < kTokens; s += 16) {
-      // Rows are the columns of x, and columns its tokens.
-      uint32_t a[4];
-      x.loadTransposedA(a, laneOwnX, s, warp);
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        float2 weights = *reinterpret_cast<const float2 *>(
-            factors.weights + s + half * 8 + lane % 4 * 2);
-#pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          float2 wide = unpackBf16(a[i]);
-          a[i] = packBf16(wide.x * weights.x, wide.y * weights.y);
-        }
-      }
-#pragma unroll
-      for (int pair = 0; pair < kState / 16; ++pair) {
-        uint32_t operand[4];
-        b.loadTransposedB(operand, laneAdded, s, pair);
-        multiply(state[2 * pair], a, operand[0], operand[1]);
-        multiply(state[2 * pair + 1], a, operand[2], operand[3]);
-      }
-    }
+    state.addChunk(factors, x, b);
 
     // Rows of 16 bytes go out through this warp's own rows of C.
     SharedMatrix<kState> out = c;
@@ -295,25 +401,21 @@ __global__ void __launch_bounds__(kThreads, 2) scan(Problem problem) {
       }
     __syncwarp();
     int64_t token = sequence * problem.tokens + chunk * kTokens;
-    int count = getCount(chunk);
+    int count = from.getCount(chunk);
     for (int i = lane; i < 16 * (kHead / kChunk); i += 32) {
       int row = warp * 16 + i / (kHead / kChunk), place = i % (kHead / kChunk);
       if (row < count)
-        *reinterpret_cast<uint4 *>(problem.y + (token + row) * xStride +
+        *reinterpret_cast<uint4 *>(problem.y + (token + row) * from.xStride +
                                    head * kHead + place * kChunk) =
             *reinterpret_cast<const uint4 *>(out.at(row, place));
     }
     if (isTurn)
-      writeFactors(chunk + 1);
+      from.writeFactors(memory.factors[(chunk + 1) % 2], chunk + 1);
     // All have read the state before the chunk.
     __syncthreads();
   }
-#pragma unroll
-  for (int n = 0; n < kState / 8; ++n)
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      *reinterpret_cast<float2 *>(problem.finalState + getPlace(n, half)) =
-          make_float2(state[n][2 * half], state[n][2 * half + 1]);
+  if (segment == problem.segments - 1)
+    state.store(problem.finalState + stateOffset);
 }
 
 //===----------------------------------------------------------------------===//
@@ -367,6 +469,9 @@ __global__ void __launch_bounds__(kStepThreads) step(Problem problem) {
   }
 }
 
+/// Blocks an SM that sequences are cut for, and the least chunks of a segment.
+constexpr int64_t kBlocks = 4, kLeastChunks = 2;
+
 const char *identity = "hand-written, not yet called";
 
 } // namespace
@@ -376,8 +481,6 @@ extern "C" const char *d2k_baseline_identity() { return identity; }
 extern "C" int d2k_mamba2_ssd_scan(const d2k_mamba2_ssd_scan_args *args,
                                    void *workspace, size_t workspace_bytes,
                                    cudaStream_t stream) {
-  (void)workspace;
-  (void)workspace_bytes;
   Problem problem = {};
   problem.x = static_cast<const Bf16 *>(args->x);
   problem.dt = static_cast<const Bf16 *>(args->dt);
@@ -401,9 +504,36 @@ extern "C" int d2k_mamba2_ssd_scan(const d2k_mamba2_ssd_scan_args *args,
            stream>>>(problem);
     return cudaGetLastError();
   }
-  identity = "one kernel over chunks of 64 tokens, mma.sync, hand-written";
-  if (int error = allowShared(scan, sizeof(ScanMemory)))
+  // Segments where each SM has no more than one head, and as many as there is
+  // memory for.
+  int processors = 0;
+  if (int error = countMultiprocessors(processors))
     return error;
-  scan<<<dim3(heads, batch), kThreads, sizeof(ScanMemory), stream>>>(problem);
-  return cudaGetLastError();
+  int64_t chunks = (args->T + kTokens - 1) / kTokens;
+  int64_t blocks = args->batch * args->H;
+  int64_t most = blocks <= processors ? kBlocks * processors / blocks : 1;
+  constexpr int64_t kBytes = (kHead * kState + 1) * int64_t(sizeof(float));
+  most = std::min(most, 1 + int64_t(workspace_bytes) / (blocks * kBytes));
+  most = std::max<int64_t>(std::min(most, chunks / kLeastChunks), 1);
+  problem.segmentChunks = (chunks + most - 1) / most;
+  problem.segments =
+      (chunks + problem.segmentChunks - 1) / problem.segmentChunks;
+  int64_t states = blocks * (problem.segments - 1);
+  problem.added = static_cast<float *>(workspace);
+  problem.sums = problem.added + states * kHead * kState;
+  auto launch = [&](auto *kernel, int64_t segments, size_t bytes) -> int {
+    if (segments == 0)
+      return cudaSuccess;
+    if (int error = allowShared(kernel, bytes))
+      return error;
+    kernel<<<dim3(heads, batch, unsigned(segments)), kThreads, bytes, stream>>>(
+        problem);
+    return cudaGetLastError();
+  };
+  identity = "states of segments, then all chunks of 64 tokens, mma.sync, "
+             "hand-written";
+  if (int error =
+          launch(addSegment, problem.segments - 1, sizeof(SegmentMemory)))
+    return error;
+  return launch(scan, problem.segments, sizeof(ScanMemory));
 }
