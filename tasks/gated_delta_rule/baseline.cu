@@ -22,10 +22,10 @@ using namespace d2k::baseline;
 constexpr int kHead = D2K_GATED_DELTA_RULE_D;
 constexpr int kTokens = 64;
 constexpr int kThreads = 256;
-/// Columns of the state of a block that goes over the chunks: 16 a warp.
+/// Columns of the state of a large block that goes over the chunks: 16 a warp.
 constexpr int kColumns = 64;
-/// Warps that advance the state, and as many that make outputs; warps that make
-/// W, and as many that make U.
+/// Warps of it that advance the state, and as many that make outputs; warps
+/// that make W, and as many that make U.
 constexpr int kHalf = kThreads / 32 / 2;
 static_assert(kColumns == kHalf * 16 && kTokens == kHalf * 16,
               "a warp has 16 columns of the state, or 16 tokens");
@@ -605,12 +605,23 @@ __device__ void makeOutputs(Bf16 *to, int64_t stride, int count, float scale,
     }
 }
 
-/// A block 64 columns of the state of a head of a sequence.
-__global__ void __launch_bounds__(kThreads, 1) passStates(Problem problem) {
+/// Threads of a block that do not advance the state: they copy, and as many of
+/// their warps as advance it make outputs.
+constexpr int kCopying = kHalf * 32;
+template <int kAdvancing>
+constexpr int kPassThreads = kAdvancing * 32 + kCopying;
+
+/// A block has 16 columns of the state of a head of a sequence for each of the
+/// warps that advance it.
+template <int kAdvancing>
+__global__ void __launch_bounds__(kPassThreads<kAdvancing>, 1)
+    passStates(Problem problem) {
   extern __shared__ __align__(128) uint8_t shared[];
   PassMemory &memory = *reinterpret_cast<PassMemory *>(shared);
   int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
-  int64_t firstColumn = int64_t(blockIdx.x) * kColumns;
+  int64_t firstColumn = int64_t(blockIdx.x) * kAdvancing * 16;
+  // Which 16 columns of a tile of U this warp has.
+  int part = int(firstColumn % kColumns) / 16 + warp % kAdvancing;
   int64_t head = blockIdx.y, b = blockIdx.z;
   int64_t keyHead = head / (problem.valueHeads / problem.keyHeads);
   int64_t keyStride = problem.keyHeads * kHead;
@@ -622,12 +633,11 @@ __global__ void __launch_bounds__(kThreads, 1) passStates(Problem problem) {
     int64_t left = end - begin - int64_t(chunk) * kTokens;
     return left < kTokens ? int(left) : kTokens;
   };
-  bool isAdvancing = warp < kHalf;
+  bool isAdvancing = warp < kAdvancing;
   // What a turn of the loop needs: this chunk's for the state, and the one's
   // before for the outputs. The warps that make outputs copy it all: those that
   // advance the state are what everybody waits for.
-  constexpr int kCopying = kThreads / 2;
-  int copier = thread - kCopying;
+  int copier = thread - kAdvancing * 32;
   auto issue = [&](int chunk) {
     if (chunk < chunks) {
       int64_t token = begin + int64_t(chunk) * kTokens;
@@ -637,7 +647,7 @@ __global__ void __launch_bounds__(kThreads, 1) passStates(Problem problem) {
       W.copyFrom<kTokens, kCopying>(problem.W + index * kTokens * kHead, kHead,
                                     kTokens, copier);
       u.copyFrom<kTokens, kCopying>(problem.U + index * kTokens * kHead +
-                                        firstColumn,
+                                        firstColumn / kColumns * kColumns,
                                     kHead, kTokens, copier);
       k.copyFrom<kTokens, kCopying>(problem.k + token * keyStride +
                                         keyHead * kHead,
@@ -664,7 +674,7 @@ __global__ void __launch_bounds__(kThreads, 1) passStates(Problem problem) {
     issue(0);
   State state;
   int64_t stateOffset = (b * problem.valueHeads + head) * kHead * kHead +
-                        firstColumn + warp % kHalf * 16 + lane / 4;
+                        firstColumn + warp % kAdvancing * 16 + lane / 4;
   auto getPlace = [&](int n, int i) {
     return stateOffset + (n * 8 + lane % 4 * 2 + i % 2) * kHead + i / 2 * 8;
   };
@@ -680,13 +690,13 @@ __global__ void __launch_bounds__(kThreads, 1) passStates(Problem problem) {
     if (!isAdvancing && chunk < chunks)
       issue(chunk + 1);
     if (isAdvancing && chunk < chunks)
-      advance(state, memory, chunk, warp);
-    if (!isAdvancing && chunk > 0) {
+      advance(state, memory, chunk, part);
+    if (!isAdvancing && warp < 2 * kAdvancing && chunk > 0) {
       int64_t token = begin + int64_t(chunk - 1) * kTokens;
       makeOutputs(problem.o + token * valueStride + head * kHead + firstColumn +
-                      (warp - kHalf) * 16,
+                      (warp - kAdvancing) * 16,
                   valueStride, getCount(chunk - 1), problem.scale, memory,
-                  chunk - 1, warp - kHalf);
+                  chunk - 1, part);
     }
   }
   if (isAdvancing)
@@ -852,14 +862,24 @@ extern "C" int d2k_gated_delta_rule(const d2k_gated_delta_rule_args *args,
   auto *end = reinterpret_cast<const char *>(problem.firstChunks + args->B + 1);
   if (workspace_bytes < size_t(end - static_cast<const char *>(workspace)))
     return cudaErrorInvalidValue;
-  if (int error = allowShared(prepareChunks, sizeof(PrepareMemory)))
+  int processors = 0;
+  if (int error = countMultiprocessors(processors))
     return error;
-  if (int error = allowShared(passStates, sizeof(PassMemory)))
+  if (int error = allowShared(prepareChunks, sizeof(PrepareMemory)))
     return error;
   countChunks<<<1, 32, 0, stream>>>(problem);
   prepareChunks<<<dim3(unsigned(chunks), unsigned(args->Hk)), kThreads,
                   sizeof(PrepareMemory), stream>>>(problem);
-  passStates<<<dim3(kHead / kColumns, heads, unsigned(args->B)), kThreads,
-               sizeof(PassMemory), stream>>>(problem);
-  return cudaGetLastError();
+  auto pass = [&](auto *kernel, int columns, int threads) -> int {
+    if (int error = allowShared(kernel, sizeof(PassMemory)))
+      return error;
+    kernel<<<dim3(unsigned(kHead / columns), heads, unsigned(args->B)), threads,
+             sizeof(PassMemory), stream>>>(problem);
+    return cudaGetLastError();
+  };
+  // Small blocks where large ones leave SMs without one.
+  return args->B * args->Hv * (kHead / kColumns) < processors
+             ? pass(passStates<kHalf / 2>, kColumns / 2,
+                    kPassThreads<kHalf / 2>)
+             : pass(passStates<kHalf>, kColumns, kPassThreads<kHalf>);
 }
