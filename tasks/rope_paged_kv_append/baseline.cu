@@ -18,6 +18,9 @@ constexpr int kThreads = 256;
 /// Elements of a 16-byte chunk, what a lane has.
 constexpr int kChunk = 8;
 constexpr unsigned kAll = 0xffffffffu;
+/// Heads of a lane where there are many, which is from so many on.
+constexpr int kMore = 4;
+constexpr int64_t kManyHeads = 1 << 17;
 
 __device__ void unpack(float (&to)[kChunk], uint4 chunk) {
   const unsigned words[] = {chunk.x, chunk.y, chunk.z, chunk.w};
@@ -47,59 +50,75 @@ __device__ void loadFactors(float (&to)[kChunk], const float *from) {
   to[4] = high.x, to[5] = high.y, to[6] = high.z, to[7] = high.w;
 }
 
-/// Query and key heads, kLanes lanes each. Keys go to `keys`, [T, Hkv, D].
-template <int kLanes, bool kNorm>
+/// Query and key heads, kLanes lanes each, which have kHeads heads of a token
+/// one after the other: all are on their way together, with one row of the
+/// table. Keys go to `keys`, [T, Hkv, D].
+template <int kLanes, bool kNorm, int kHeads>
 __global__ void __launch_bounds__(kThreads)
     rotateHeads(d2k_rope_paged_kv_append_args args, uint4 *keys) {
   // Divisions of 64 bits would take longer than the copies.
   unsigned heads = unsigned(args.Hq + args.Hkv);
+  unsigned parts = (heads + kHeads - 1) / kHeads;
   unsigned index = blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes;
   // Lanes without a head take part in the shuffles.
-  bool isThere = index < unsigned(args.T) * heads;
-  int64_t token = isThere ? index / heads : 0;
-  int64_t head = isThere ? index % heads : 0;
+  bool isThere = index < unsigned(args.T) * parts;
+  int64_t token = isThere ? index / parts : 0;
+  int64_t head0 = isThere ? index % parts * kHeads : 0;
+  int count = isThere ? min(kHeads, int(heads - head0)) : 0;
   int lane = int(threadIdx.x) % kLanes;
-  int64_t row = token * (args.Hq + 2 * args.Hkv) + head;
-  float own[kChunk], other[kChunk], cosine[kChunk], sine[kChunk];
-  unpack(own, static_cast<const uint4 *>(args.qkv)[row * kLanes + lane]);
+  int64_t row = token * (args.Hq + 2 * args.Hkv) + head0;
+  uint4 chunks[kHeads];
+#pragma unroll
+  for (int h = 0; h < kHeads; ++h)
+    chunks[h] = h < count ? __ldcs(static_cast<const uint4 *>(args.qkv) +
+                                   (row + h) * kLanes + lane)
+                          : uint4{};
+  float cosine[kChunk], sine[kChunk];
   const float *factors =
       args.table +
       (int64_t(args.pos[token]) * kLanes + lane % (kLanes / 2)) * kChunk;
   // The row of a position has cos for D / 2 columns, and then sin.
   loadFactors(cosine, factors);
   loadFactors(sine, factors + kLanes / 2 * kChunk);
-  if (kNorm) {
-    float squares = 0;
-#pragma unroll
-    for (int i = 0; i < kChunk; ++i)
-      squares += own[i] * own[i];
-#pragma unroll
-    for (int step = kLanes / 2; step; step /= 2)
-      squares += __shfl_xor_sync(kAll, squares, step);
-    float factor = rsqrtf(squares / float(kLanes * kChunk) + args.eps);
-    float weight[kChunk];
-    const void *weights = head < args.Hq ? args.wq : args.wk;
-    unpack(weight, static_cast<const uint4 *>(weights)[lane]);
-#pragma unroll
-    for (int i = 0; i < kChunk; ++i)
-      own[i] *= factor * weight[i];
-  }
   bool isFirst = lane < kLanes / 2;
 #pragma unroll
-  for (int i = 0; i < kChunk; ++i)
-    other[i] = __shfl_xor_sync(kAll, own[i], kLanes / 2);
+  for (int h = 0; h < kHeads; ++h) {
+    int64_t head = head0 + h;
+    float own[kChunk];
+    unpack(own, chunks[h]);
+    if (kNorm) {
+      float squares = 0;
 #pragma unroll
-  for (int i = 0; i < kChunk; ++i)
-    own[i] = own[i] * cosine[i] + (isFirst ? -other[i] : other[i]) * sine[i];
-  if (!isThere)
-    return;
-  uint4 result = pack(own);
-  if (head < args.Hq)
-    __stcs(static_cast<uint4 *>(args.q_out) +
-               (token * args.Hq + head) * kLanes + lane,
-           result);
-  else
-    keys[(token * args.Hkv + head - args.Hq) * kLanes + lane] = result;
+      for (int i = 0; i < kChunk; ++i)
+        squares += own[i] * own[i];
+#pragma unroll
+      for (int step = kLanes / 2; step; step /= 2)
+        squares += __shfl_xor_sync(kAll, squares, step);
+      float factor = rsqrtf(squares / float(kLanes * kChunk) + args.eps);
+      float weight[kChunk];
+      const void *weights = head < args.Hq ? args.wq : args.wk;
+      unpack(weight, static_cast<const uint4 *>(weights)[lane]);
+#pragma unroll
+      for (int i = 0; i < kChunk; ++i)
+        own[i] *= factor * weight[i];
+    }
+    float other[kChunk];
+#pragma unroll
+    for (int i = 0; i < kChunk; ++i)
+      other[i] = __shfl_xor_sync(kAll, own[i], kLanes / 2);
+#pragma unroll
+    for (int i = 0; i < kChunk; ++i)
+      own[i] = own[i] * cosine[i] + (isFirst ? -other[i] : other[i]) * sine[i];
+    if (h >= count)
+      continue;
+    uint4 result = pack(own);
+    if (head < args.Hq)
+      __stcs(static_cast<uint4 *>(args.q_out) +
+                 (token * args.Hq + head) * kLanes + lane,
+             result);
+    else
+      keys[(token * args.Hkv + head - args.Hq) * kLanes + lane] = result;
+  }
 }
 
 /// A thread a chunk of keys or values.
@@ -145,11 +164,20 @@ d2k_rope_paged_kv_append(const d2k_rope_paged_kv_append_args *args,
     return cudaErrorInvalidValue;
   int lanes = int(args->D) / kChunk;
   auto *keys = static_cast<uint4 *>(workspace);
+  // With many tokens there are threads enough without one for each head.
+  bool isMany = heads >= kManyHeads;
   auto *rotate =
-      lanes == 16
-          ? (args->norm ? rotateHeads<16, true> : rotateHeads<16, false>)
-          : (args->norm ? rotateHeads<8, true> : rotateHeads<8, false>);
-  rotate<<<countBlocks(heads, kThreads / lanes), kThreads, 0, stream>>>(*args,
+      isMany ? (lanes == 16 ? (args->norm ? rotateHeads<16, true, kMore>
+                                          : rotateHeads<16, false, kMore>)
+                            : (args->norm ? rotateHeads<8, true, kMore>
+                                          : rotateHeads<8, false, kMore>))
+             : (lanes == 16 ? (args->norm ? rotateHeads<16, true, 1>
+                                          : rotateHeads<16, false, 1>)
+                            : (args->norm ? rotateHeads<8, true, 1>
+                                          : rotateHeads<8, false, 1>));
+  int each = isMany ? kMore : 1;
+  int64_t parts = args->T * ((args->Hq + args->Hkv + each - 1) / each);
+  rotate<<<countBlocks(parts, kThreads / lanes), kThreads, 0, stream>>>(*args,
                                                                         keys);
   appendHeads<<<countBlocks(2 * chunks, kThreads), kThreads, 0, stream>>>(
       *args, keys, lanes);
