@@ -26,8 +26,9 @@ constexpr int kInFlight = 4;
 /// Tokens of a thread: many where there are threads enough, because each run
 /// reads three rows more than it has.
 constexpr int kLongRun = 32, kShortRun = 8;
-/// Threads from which on long runs fill a GPU several times.
-constexpr int64_t kManyThreads = 1 << 19;
+/// Threads from which on long runs fill a GPU several times: an H200 has 67584
+/// at a time.
+constexpr int64_t kManyThreads = 1 << 18;
 
 struct Tensors {
   const Bf16 *x, *w;

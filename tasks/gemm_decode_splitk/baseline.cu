@@ -12,6 +12,7 @@
 #include <cuda_bf16.h>
 
 #include <cstring>
+#include <iterator>
 
 namespace {
 
@@ -20,16 +21,13 @@ using Bf16 = __nv_bfloat16;
 /// Elements of a 16-byte vector.
 constexpr int kVector = 8;
 constexpr int kThreads = 128;
-/// Rows of W that a block multiplies X by.
-constexpr int kRows = 2;
-/// Vectors that a thread asks for before it uses the first.
-constexpr int kUnroll = 4;
 
 /// The sum of eight products.
 __device__ float multiply(const uint4 &xWords, const uint4 &wWords, float sum) {
   __nv_bfloat162 x[kVector / 2], w[kVector / 2];
   memcpy(x, &xWords, sizeof(x));
   memcpy(w, &wWords, sizeof(w));
+#pragma unroll
   for (int i = 0; i < kVector / 2; ++i) {
     float2 a = __bfloat1622float2(x[i]), b = __bfloat1622float2(w[i]);
     sum = fmaf(a.x, b.x, sum);
@@ -39,7 +37,9 @@ __device__ float multiply(const uint4 &xWords, const uint4 &wWords, float sum) {
 }
 
 /// D = X * W^T for one row of X. A block makes kRows outputs; its threads share
-/// the sum over k, 16 bytes at a time.
+/// the sum over k, kUnroll vectors of 16 bytes of each row at a time, which the
+/// compiler loads ahead as it likes.
+template <int kRows, int kUnroll>
 __global__ void __launch_bounds__(kThreads)
     multiplyVector(const Bf16 *x, const Bf16 *w, Bf16 *d, int64_t k) {
   int64_t row = int64_t(blockIdx.x) * kRows;
@@ -47,22 +47,34 @@ __global__ void __launch_bounds__(kThreads)
   const auto *wVectors = reinterpret_cast<const uint4 *>(w + row * k);
   int64_t vectors = k / kVector;
   float sums[kRows] = {};
-  for (int64_t first = threadIdx.x; first < vectors;
-       first += kUnroll * kThreads) {
+  int64_t first = 0;
+  for (; first + kUnroll * kThreads <= vectors; first += kUnroll * kThreads) {
+    int64_t at = first + threadIdx.x;
     uint4 words[kUnroll][kRows], other[kUnroll];
+#pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
-      int64_t at = first + u * kThreads;
-      bool inRow = at < vectors;
-      other[u] = inRow ? xVectors[at] : uint4{0, 0, 0, 0};
+#pragma unroll
       for (int r = 0; r < kRows; ++r)
-        words[u][r] =
-            inRow ? __ldcs(wVectors + r * vectors + at) : uint4{0, 0, 0, 0};
+        words[u][r] = __ldcs(wVectors + r * vectors + at + u * kThreads);
+      other[u] = xVectors[at + u * kThreads];
     }
+#pragma unroll
     for (int u = 0; u < kUnroll; ++u)
+#pragma unroll
       for (int r = 0; r < kRows; ++r)
         sums[r] = multiply(other[u], words[u][r], sums[r]);
   }
+  for (int64_t at = first + threadIdx.x; at < vectors; at += kThreads) {
+    uint4 words[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+      words[r] = __ldcs(wVectors + r * vectors + at);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+      sums[r] = multiply(xVectors[at], words[r], sums[r]);
+  }
   __shared__ float partial[kThreads / 32][kRows];
+#pragma unroll
   for (int r = 0; r < kRows; ++r) {
     for (int step = 16; step; step /= 2)
       sums[r] += __shfl_xor_sync(0xffffffffu, sums[r], step);
@@ -77,6 +89,29 @@ __global__ void __launch_bounds__(kThreads)
     d[row + threadIdx.x] = __float2bfloat16_rn(total);
   }
 }
+
+template <int kRows, int kUnroll>
+int callVector(const d2k_gemm_decode_splitk_args &args, cudaStream_t stream) {
+  multiplyVector<kRows, kUnroll>
+      <<<unsigned(args.N / kRows), kThreads, 0, stream>>>(
+          static_cast<const Bf16 *>(args.X), static_cast<const Bf16 *>(args.W),
+          static_cast<Bf16 *>(args.D), args.K);
+  return cudaGetLastError();
+}
+
+/// What may be the fastest for one row, beside the library, and what it is
+/// called.
+struct VectorKernel {
+  int (*call)(const d2k_gemm_decode_splitk_args &args, cudaStream_t stream);
+  const char *name;
+};
+constexpr VectorKernel kVectorKernels[] = {
+    {callVector<2, 4>, "matrix-vector kernel, 2 rows a block, 4 vectors at a "
+                       "time (faster here than cuBLASLt)"},
+    {callVector<4, 2>, "matrix-vector kernel, 4 rows a block, 2 vectors at a "
+                       "time (faster here than cuBLASLt)"},
+    {callVector<4, 4>, "matrix-vector kernel, 4 rows a block, 4 vectors at a "
+                       "time (faster here than cuBLASLt)"}};
 
 class Baseline {
 public:
@@ -93,30 +128,24 @@ public:
     auto callLibrary = [&] {
       return planner.run(product, workspace, bytes, stream);
     };
-    auto callKernel = [&] {
-      multiplyVector<<<unsigned(args.N / kRows), kThreads, 0, stream>>>(
-          static_cast<const Bf16 *>(args.X), static_cast<const Bf16 *>(args.W),
-          static_cast<Bf16 *>(args.D), args.K);
-      return int(cudaGetLastError());
+    auto call = [&](int i) {
+      return i == 0 ? callLibrary() : kVectorKernels[i - 1].call(args, stream);
     };
-    bool useKernel = false;
+    int choice = 0;
     if (args.M == 1) {
-      auto at = kernelIsFaster.find({args.N, args.K});
-      if (at == kernelIsFaster.end()) {
-        int fastest = 0;
-        auto call = [&](int i) {
-          return i == 0 ? callLibrary() : callKernel();
-        };
+      auto at = fastest.find({args.N, args.K});
+      if (at == fastest.end()) {
         if (int error =
-                timer.findFastest(fastest, 2, call, workspace, bytes, stream))
+                timer.findFastest(choice, 1 + int(std::size(kVectorKernels)),
+                                  call, workspace, bytes, stream))
           return error;
-        at = kernelIsFaster.emplace(Shape{args.N, args.K}, fastest == 1).first;
+        at = fastest.emplace(Shape{args.N, args.K}, choice).first;
       }
-      useKernel = at->second;
+      choice = at->second;
     }
-    int error = useKernel ? callKernel() : callLibrary();
-    identity = useKernel ? "matrix-vector kernel (faster here than cuBLASLt)"
-                         : planner.getIdentity();
+    int error = call(choice);
+    identity = choice == 0 ? planner.getIdentity()
+                           : std::string(kVectorKernels[choice - 1].name);
     return error;
   }
 
@@ -126,8 +155,8 @@ private:
   using Shape = std::array<int64_t, 2>;
   d2k::baseline::MatmulPlanner planner;
   d2k::baseline::CallTimer timer;
-  /// For one row of X, by N and K.
-  std::map<Shape, bool> kernelIsFaster;
+  /// For one row of X, by N and K: 0 is the library, others are kernels.
+  std::map<Shape, int> fastest;
 };
 
 Baseline &getBaseline() {

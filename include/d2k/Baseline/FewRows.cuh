@@ -32,7 +32,7 @@ namespace d2k::baseline {
 /// Columns of a group.
 constexpr int kFewRowsGroup = 128;
 /// Variants of the kernel, of which each is the fastest somewhere.
-constexpr int kFewRowsVariants = 5;
+constexpr int kFewRowsVariants = 8;
 
 /// The lower halves of two words, and the upper ones.
 __device__ inline uint32_t takeLow(uint32_t first, uint32_t second) {
@@ -53,8 +53,9 @@ __device__ inline uint32_t takeHigh(uint32_t first, uint32_t second) {
 template <bool kAhead, int kWarps, int kTiles, int kColumns, typename Weights>
 __global__ void
 __launch_bounds__(kWarps * 32,
-                  kWarps == 8 && (kAhead ? kTiles == 2 && kColumns <= 2
-                                         : kTiles == 2 || kColumns == 1)
+                  kTiles == 1 ? (kColumns == 1 ? 4 : 3)
+                  : kWarps == 8 && (kAhead ? kTiles == 2 && kColumns <= 2
+                                           : kTiles == 2 || kColumns == 1)
                       ? 2
                       : 1) multiplyFewRows(const Bf16 *x, Weights weights,
                                            Bf16 *d, int m, int n, int k) {
@@ -183,15 +184,19 @@ int launchFewRows(const Bf16 *x, const Weights &weights, Bf16 *d, int m, int n,
 
 /// D[m,n] = X[m,k] * W[n,k]^T; n is a multiple of 64 and k one of 128. Variant
 /// 0 has 32 rows of W a block, 1 has 64, 2 has 32 and twice the warps, and all
-/// load ahead; 3 and 4 are 0 and 1 with more blocks an SM in place of that. All
-/// but 0 and 3 have few columns, for which registers suffice. Returns a
-/// cudaError.
+/// load ahead; 3 and 4 are 0 and 1 with more blocks an SM in place of that; 5
+/// and 6 have 16 rows, with and without loads ahead, and 7 has 64 and twice the
+/// warps. All but 0 and 3 have few columns, for which registers suffice.
+/// Returns a cudaError.
 template <typename Weights>
 int launchFewRows(int variant, const Bf16 *x, const Weights &weights, Bf16 *d,
                   int m, int n, int k, cudaStream_t stream) {
   auto launch = variant == 1   ? launchFewRows<true, 8, 4, 2, Weights>
                 : variant == 2 ? launchFewRows<true, 16, 2, 2, Weights>
                 : variant == 4 ? launchFewRows<false, 8, 4, 2, Weights>
+                : variant == 5 ? launchFewRows<true, 8, 1, 2, Weights>
+                : variant == 6 ? launchFewRows<false, 8, 1, 2, Weights>
+                : variant == 7 ? launchFewRows<false, 16, 4, 2, Weights>
                 : variant == 3 && m <= 16
                     ? launchFewRows<false, 8, 2, 2, Weights>
                 : variant == 3 ? launchFewRows<false, 8, 2, 4, Weights>
@@ -203,6 +208,9 @@ int launchFewRows(int variant, const Bf16 *x, const Weights &weights, Bf16 *d,
              : variant == 2 ? launchFewRows<true, 16, 2, 1, Weights>
              : variant == 3 ? launchFewRows<false, 8, 2, 1, Weights>
              : variant == 4 ? launchFewRows<false, 8, 4, 1, Weights>
+             : variant == 5 ? launchFewRows<true, 8, 1, 1, Weights>
+             : variant == 6 ? launchFewRows<false, 8, 1, 1, Weights>
+             : variant == 7 ? launchFewRows<false, 16, 4, 1, Weights>
                             : launchFewRows<true, 8, 2, 1, Weights>;
   return launch(x, weights, d, m, n, k, stream);
 }
@@ -213,7 +221,11 @@ inline const char *describeFewRows(int variant) {
       "32 rows of W and 8 warps a block, loads ahead",
       "64 rows of W and 8 warps a block, loads ahead",
       "32 rows of W and 16 warps a block, loads ahead",
-      "32 rows of W and 8 warps a block", "64 rows of W and 8 warps a block"};
+      "32 rows of W and 8 warps a block",
+      "64 rows of W and 8 warps a block",
+      "16 rows of W and 8 warps a block, loads ahead",
+      "16 rows of W and 8 warps a block",
+      "64 rows of W and 16 warps a block"};
   return kDescriptions[variant];
 }
 
