@@ -4,9 +4,10 @@
 // there are few rows, a cluster of eight; no sort of the row: sorting it, as
 // frameworks do, moves each logit about 20 times more.
 //
-// With top_k from 1 to kMostCandidates a row is read twice. The k-th largest of
-// the threads' maxima is no more than the k-th largest logit, so the columns
-// that reach it are few and have all of K; they are ranked in shared memory.
+// With top_k from 1 to kMostCandidates a quarter of a row is read first. The
+// k-th largest of the threads' maxima there is no more than the k-th largest
+// logit, so the columns of the row that reach it have all of K and are few, as
+// long as logits lie in no order; they are ranked in shared memory.
 //
 // Otherwise sums of exponentials above a few logits bound N from below; the
 // columns above that bound are copied, each thread's to places of its own, and
@@ -28,6 +29,8 @@ constexpr int64_t kFewRows = 16;
 /// Room for candidates in shared memory; with equal logits there may be more,
 /// and then the other way is taken.
 constexpr int kMostCandidates = kThreads;
+/// Of so many parts of a row the first says what a candidate is.
+constexpr int kParts = 4;
 constexpr float kLog2e = 1.4426950408889634f;
 
 /// The order of floats as that of unsigned numbers; both zeros are equal.
@@ -168,10 +171,17 @@ __device__ void visitRow(const float *logits, int size, int thread, int threads,
 // Few candidates
 //===----------------------------------------------------------------------===//
 
-/// The `rank`-th largest of the threads' maxima, which are left in shared
-/// memory.
-__device__ unsigned findThreshold(unsigned own, int rank, Shared &shared) {
-  shared.maxima[threadIdx.x] = own;
+/// The logit of the largest of \p size keys; every warp finds it.
+__device__ float findMost(const unsigned *keys, int size) {
+  unsigned most = 0;
+  for (int i = int(threadIdx.x) % 32; i < size; i += 32)
+    most = most > keys[i] ? most : keys[i];
+  most = __reduce_max_sync(0xffffffffu, most);
+  return __uint_as_float(most & 0x80000000u ? most & 0x7fffffffu : ~most);
+}
+
+/// The `rank`-th largest of the threads' maxima.
+__device__ unsigned findThreshold(unsigned own, int rank) {
   // By bisection, because counting is cheap.
   unsigned key = 0;
   for (int bit = 31; bit >= 0; --bit) {
@@ -379,21 +389,18 @@ __global__ void __launch_bounds__(kThreads)
 
   unsigned own = 0;
   int thread = int(threadIdx.x);
-  visitRow(logits, columns, thread, kThreads, [&](float logit, int) {
+  auto takeMaxima = [&](float logit, int) {
     unsigned key = getKey(logit);
     own = own > key ? own : key;
-  });
-  bool isSmall = k <= kMostCandidates;
-  unsigned threshold = findThreshold(own, isSmall ? k : 1, shared);
-  unsigned mostKey = 0;
-  for (int i = int(threadIdx.x) % 32; i < kThreads; i += 32)
-    mostKey = mostKey > shared.maxima[i] ? mostKey : shared.maxima[i];
-  mostKey = __reduce_max_sync(0xffffffffu, mostKey);
-  float most =
-      __uint_as_float(mostKey & 0x80000000u ? mostKey & 0x7fffffffu : ~mostKey);
+  };
   float scale = kLog2e / temperatures[row];
-
-  if (isSmall) {
+  unsigned threshold;
+  // Of a short row each thread would have next to nothing of a part.
+  int part =
+      columns >= kThreads * 4 * kParts ? columns / kParts / 4 * 4 : columns;
+  if (k <= kMostCandidates) {
+    visitRow(logits, part, thread, kThreads, takeMaxima);
+    threshold = findThreshold(own, k);
     if (threadIdx.x == 0)
       shared.size = 0;
     __syncthreads();
@@ -409,6 +416,7 @@ __global__ void __launch_bounds__(kThreads)
     });
     __syncthreads();
     if (shared.size <= kMostCandidates) {
+      float most = findMost(shared.keys, shared.size);
       int token = sampleCandidates(shared, k, most, scale, topP, u);
       if (team.getThread() == 0)
         tokens[row] = token;
@@ -416,6 +424,10 @@ __global__ void __launch_bounds__(kThreads)
     }
   }
 
+  visitRow(logits, columns, thread, kThreads, takeMaxima);
+  shared.maxima[threadIdx.x] = own;
+  __syncthreads();
+  float most = findMost(shared.maxima, kThreads);
   auto weigh = [&](unsigned key) {
     unsigned bits = key & 0x80000000u ? key & 0x7fffffffu : ~key;
     return exp2f((__uint_as_float(bits) - most) * scale);
