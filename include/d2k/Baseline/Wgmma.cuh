@@ -8,6 +8,7 @@
 #define D2K_BASELINE_WGMMA_CUH
 
 #include "d2k/Baseline/Device.h"
+#include "d2k/Baseline/MatrixDescriptor.cuh"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -218,29 +219,6 @@ __device__ inline void pin(uint32_t (&operand)[kCount][4]) {
 /// what follows from a descriptor.
 __device__ inline void pin(uint64_t &descriptor) {
   asm volatile("" : "+l"(descriptor));
-}
-
-/// Describes the operand at a shared address that is a multiple of 1024: rows
-/// of 64 elements in the swizzle of 128 bytes, K contiguous (PTX ISA, "Matrix
-/// Descriptor Format" of wgmma). 16 of K further is 2 more.
-__device__ inline uint64_t describeOperand(uint32_t address) {
-  uint64_t descriptor = (address & 0x3ffff) >> 4;
-  descriptor |= uint64_t(1) << 16;         // leading byte offset / 16
-  descriptor |= uint64_t(1024 >> 4) << 32; // stride byte offset / 16
-  descriptor |= uint64_t(1) << 62;         // 128-byte swizzle
-  return descriptor;
-}
-
-/// The same of an operand whose columns are contiguous: blocks of 64 columns
-/// that are \p blockBytes apart, in each of them rows of 128 bytes along K. 16
-/// of K further is 2048 bytes, 128 more in the descriptor.
-__device__ inline uint64_t describeTransposed(uint32_t address,
-                                              int blockBytes) {
-  uint64_t descriptor = (address & 0x3ffff) >> 4;
-  descriptor |= uint64_t(blockBytes >> 4) << 16; // leading byte offset / 16
-  descriptor |= uint64_t(1024 >> 4) << 32;       // stride byte offset / 16
-  descriptor |= uint64_t(1) << 62;               // 128-byte swizzle
-  return descriptor;
 }
 
 #define D2K_SUMS4(i)                                                           \

@@ -12,6 +12,7 @@
 
 #include "Execution.h"
 #include "d2k/Baseline/Device.h"
+#include "d2k/Baseline/MatrixDescriptor.cuh"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -210,15 +211,6 @@ inline void pin(float (&)[kCount]) {}
 template <int kCount>
 inline void pin(uint32_t (&)[kCount][4]) {}
 inline void pin(uint64_t &) {}
-
-inline uint64_t describeOperand(uint32_t address) {
-  return uint64_t((address & 0x3ffff) >> 4) | uint64_t(1) << 16 |
-         uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
-}
-inline uint64_t describeTransposed(uint32_t address, int blockBytes) {
-  return uint64_t((address & 0x3ffff) >> 4) | uint64_t(blockBytes >> 4) << 16 |
-         uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
-}
 
 /// One operand of a product of depth 16 out of shared memory, as numbers.
 struct HostOperand {
