@@ -186,7 +186,7 @@ IterationValues::computeArith(OpId op, unsigned result, Place place,
   };
   // Anything else: a function of its operands.
   auto function = [&] {
-    std::vector<uint64_t> key{
+    llvm::SmallVector<uint64_t, 16> key{
         Function,
         reinterpret_cast<uintptr_t>(operation->getName().getAsOpaquePointer()),
         reinterpret_cast<uintptr_t>(
@@ -198,7 +198,7 @@ IterationValues::computeArith(OpId op, unsigned result, Place place,
       key.push_back(uint64_t(x.constant));
       atom.unknown |= unknownSum[x.sum];
     }
-    return makeAtom(std::move(key), atom);
+    return makeAtom(key, atom);
   };
 
   if (isa<kern::SpaceCastOp, kern::MapSharedOp>(operation))

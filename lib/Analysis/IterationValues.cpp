@@ -28,26 +28,41 @@ constexpr size_t kMaxGuarded = 24;
 constexpr size_t kMaxRingSteps = 64;
 /// An unrolled loop steps a ring index by so much at most.
 constexpr int64_t kMaxRingStep = 16;
+/// Sum of a value that is being worked out.
+constexpr uint32_t kPending = ~0u;
 } // namespace
 
 IterationValues::IterationValues(const KernelIndex &index,
                                  const ConstantValues &constants,
                                  const LoopNest &loops)
-    : index(index), constants(constants), loops(loops) {
+    : index(index), constants(constants), loops(loops),
+      frames(loops.getLoops().size() + 1) {
   sums.emplace_back();
   unknownSum.push_back(false);
   sumOf[{}] = 0;
+}
+
+IterationValues::Frame &IterationValues::getFrame(uint32_t loop,
+                                                  unsigned iteration) {
+  std::vector<Frame> &iterations = frames[loop + 1];
+  if (iteration >= iterations.size())
+    iterations.resize(iteration + 1);
+  return iterations[iteration];
 }
 
 //===----------------------------------------------------------------------===//
 // Sums
 //===----------------------------------------------------------------------===//
 
-IterationValue IterationValues::makeAtom(std::vector<uint64_t> key, Atom atom) {
-  auto [it, isNew] = atomOf.try_emplace(std::move(key), atoms.size());
-  if (isNew)
+IterationValue IterationValues::makeAtom(llvm::ArrayRef<uint64_t> key,
+                                         Atom atom) {
+  auto [it, isNew] = atomOf.try_emplace(key, atoms.size());
+  if (isNew) {
+    it->getFirst() = key.copy(storage);
     atoms.push_back(atom);
-  return makeSum({{it->second, 1}}, 0, 64);
+    atoms.back().sum = makeSum({{it->second, 1}}, 0, 64).sum;
+  }
+  return {atoms[it->second].sum, 0};
 }
 
 IterationValue IterationValues::makeOpaque(ValueId value, Place place,
@@ -66,29 +81,36 @@ IterationValue IterationValues::makeSum(Sum sum, int64_t constant,
     for (auto &term : sum)
       term.second = asSigned(uint64_t(term.second), width);
   }
-  llvm::erase_if(sum, [](const auto &term) { return term.second == 0; });
-  std::vector<uint64_t> key;
-  for (const auto &[atom, factor] : sum) {
-    key.push_back(atom);
-    key.push_back(uint64_t(factor));
-  }
-  auto [it, isNew] = sumOf.try_emplace(std::move(key), sums.size());
+  llvm::erase_if(sum, [](const Term &term) { return term.second == 0; });
+  auto [it, isNew] = sumOf.try_emplace(sum, sums.size());
   if (isNew) {
+    it->getFirst() = Terms(sum).copy(storage);
+    sums.push_back(it->getFirst());
     unknownSum.push_back(llvm::any_of(
-        sum, [&](const auto &term) { return atoms[term.first].unknown; }));
-    sums.push_back(std::move(sum));
+        sum, [&](const Term &term) { return atoms[term.first].unknown; }));
   }
   return {it->second, constant};
 }
 
 IterationValue IterationValues::add(IterationValue a, IterationValue b,
                                     int64_t factor, unsigned width) {
-  Sum sum;
-  const Sum &x = sums[a.sum], &y = sums[b.sum];
-  auto i = x.begin(), j = y.begin();
   auto times = [&](int64_t n) {
     return int64_t(uint64_t(n) * uint64_t(factor));
   };
+  int64_t constant =
+      int64_t(uint64_t(a.constant) + uint64_t(times(b.constant)));
+  Terms x = sums[a.sum], y = sums[b.sum];
+  // The terms of one alone.
+  if (y.empty() || (x.empty() && factor == 1)) {
+    Terms all = y.empty() ? x : y;
+    if (width >= 64 || llvm::all_of(all, [&](const Term &term) {
+          return asSigned(uint64_t(term.second), width) == term.second;
+        }))
+      return {y.empty() ? a.sum : b.sum,
+              width >= 64 ? constant : asSigned(uint64_t(constant), width)};
+  }
+  Sum sum;
+  const auto *i = x.begin(), *j = y.begin();
   while (i != x.end() || j != y.end()) {
     if (j == y.end() || (i != x.end() && i->first < j->first)) {
       sum.push_back(*i++);
@@ -101,8 +123,6 @@ IterationValue IterationValues::add(IterationValue a, IterationValue b,
       ++i, ++j;
     }
   }
-  int64_t constant =
-      int64_t(uint64_t(a.constant) + uint64_t(times(b.constant)));
   return makeSum(std::move(sum), constant, width);
 }
 
@@ -122,7 +142,7 @@ IterationValue IterationValues::turn(IterationValue value, int64_t bits) {
 
 std::optional<IterationValues::Turned>
 IterationValues::getTurned(IterationValue value) const {
-  const Sum &sum = sums[value.sum];
+  Terms sum = sums[value.sum];
   if (value.constant != 0 || sum.size() != 1 || sum[0].second != 1)
     return std::nullopt;
   return atoms[sum[0].first].turned;
@@ -192,7 +212,7 @@ bool IterationValues::isUnknown(IterationValue value) const {
 bool IterationValues::differ(IterationValue a, IterationValue b) const {
   if (a.sum == b.sum)
     return a.constant != b.constant;
-  auto isSymbol = [&](const Sum &sum) {
+  auto isSymbol = [&](Terms sum) {
     return sum.size() == 1 && sum[0].second == 1 && atoms[sum[0].first].symbol;
   };
   return isSymbol(sums[a.sum]) && isSymbol(sums[b.sum]);
@@ -238,8 +258,7 @@ bool IterationValues::mayRun(BlockId block, uint32_t loop, unsigned iteration) {
     return constants.isReachable(block);
   if (!constants.isReachable(block) || !isInside(block, loop))
     return false;
-  auto key = std::pair(loop, iteration);
-  auto [it, isNew] = runs[key].try_emplace(block, false);
+  auto [it, isNew] = getFrame(loop, iteration).runs.try_emplace(block, false);
   if (!isNew || depth >= kMaxDepth)
     return isNew ? (it->second = true) : it->second;
   ++depth;
@@ -255,7 +274,7 @@ bool IterationValues::mayRun(BlockId block, uint32_t loop, unsigned iteration) {
       break;
   }
   --depth;
-  runs[key][block] = result;
+  getFrame(loop, iteration).runs[block] = result;
   return result;
 }
 
@@ -306,19 +325,21 @@ IterationValue IterationValues::get(ValueId value, uint32_t loop,
     }
   }
   Place place{loop, iteration};
-  auto &known = values[{loop, iteration}];
+  auto &known = getFrame(loop, iteration).values;
+  // A value that leads back to itself other than through a header is opaque.
   if (auto it = known.find(value); it != known.end())
-    return it->second;
+    return it->second.sum != kPending
+               ? it->second
+               : makeOpaque(value, place, /*fresh=*/true);
   if (depth >= kMaxDepth)
     return makeOpaque(value, place, /*fresh=*/true);
-  // A value that leads back to itself other than through a header is opaque.
-  known[value] = makeOpaque(value, place, /*fresh=*/true);
+  known[value] = {kPending, 0};
   ++depth;
   IterationValue result = compute(value, place);
   --depth;
   if (sums[result.sum].size() > kMaxAtoms)
     result = makeOpaque(value, place, /*fresh=*/true);
-  values[{loop, iteration}][value] = result;
+  getFrame(loop, iteration).values[value] = result;
   return result;
 }
 
@@ -540,9 +561,16 @@ IterationValue IterationValues::getWhereRuns(ValueId value, OpId user,
   ValueId guard = index.getGuard(user);
   if (guard == kNone)
     return get(value, loop, iteration);
+  bool holds = !index.isGuardNegated(user);
+  auto key = std::pair(value, uint64_t(guard) << 1 | uint64_t(holds));
+  auto &before = getFrame(loop, iteration).whereRuns;
+  if (auto it = before.find(key); it != before.end())
+    return it->second;
   llvm::SmallDenseMap<ValueId, IterationValue, 8> known;
-  return getWhere(value, {guard, !index.isGuardNegated(user)},
-                  {loop, iteration}, known);
+  IterationValue result =
+      getWhere(value, {guard, holds}, {loop, iteration}, known);
+  getFrame(loop, iteration).whereRuns[key] = result;
+  return result;
 }
 
 IterationValue IterationValues::getWhere(
@@ -588,17 +616,17 @@ IterationValue IterationValues::computeOp(OpId op, unsigned result,
   Operation *operation = index.getOp(op);
   ValueId value = index.getFirstResult(op) + result;
   if (auto address = dyn_cast<kern::AddressOfOp>(operation)) {
-    std::vector<uint64_t> key{
-        Symbol, reinterpret_cast<uintptr_t>(
-                    address.getSymbolAttr().getAsOpaquePointer())};
+    uint64_t key[] = {Symbol,
+                      reinterpret_cast<uintptr_t>(
+                          address.getSymbolAttr().getAsOpaquePointer())};
     Atom atom;
     atom.symbol = true;
-    if (!atomOf.count(key))
+    if (!atomOf.contains(key))
       if (auto object = SymbolTable::lookupNearestSymbolFrom<kern::ObjectOp>(
               operation, address.getSymbolAttr()))
         atom.trailingZeros = llvm::countr_zero(
             uint64_t(std::max<int64_t>(object.getAlignment(), 1)));
-    return makeAtom(std::move(key), atom);
+    return makeAtom(key, atom);
   }
   if (!isFunction(operation) &&
       !isa<kern::SpaceCastOp, kern::MapSharedOp>(operation))

@@ -41,11 +41,8 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/SmallVector.h"
-
-#include <map>
-#include <unordered_map>
+#include "llvm/Support/Allocator.h"
 
 namespace d2k::analysis {
 
@@ -95,12 +92,11 @@ public:
   bool differInBit0(IterationValue a, IterationValue b) const;
 
 private:
-  struct KeyHash {
-    size_t operator()(const std::vector<uint64_t> &key) const {
-      return llvm::hash_combine_range(key.begin(), key.end());
-    }
-  };
-  using Sum = llvm::SmallVector<std::pair<uint32_t, int64_t>, 4>;
+  /// An atom and its coefficient.
+  using Term = std::pair<uint32_t, int64_t>;
+  using Sum = llvm::SmallVector<Term, 4>;
+  /// A sum that is kept, in `storage`.
+  using Terms = llvm::ArrayRef<Term>;
   /// `of` exclusive-or `bits`.
   struct Turned {
     IterationValue of;
@@ -112,6 +108,8 @@ private:
     bool symbol = false;
     /// Low bits that are known to be zero.
     uint8_t trailingZeros = 0;
+    /// The sum of this alone.
+    uint32_t sum = 0;
     std::optional<Turned> turned;
   };
   /// Where a value is looked at.
@@ -119,6 +117,15 @@ private:
     uint32_t loop;
     unsigned iteration;
   };
+  /// What is known about one iteration of a loop.
+  struct Frame {
+    llvm::DenseMap<ValueId, IterationValue> values;
+    /// By value, and by guard with its negation.
+    llvm::DenseMap<std::pair<ValueId, uint64_t>, IterationValue> whereRuns;
+    llvm::DenseMap<BlockId, bool> runs;
+  };
+  /// Good until the next frame is asked for.
+  Frame &getFrame(uint32_t loop, unsigned iteration);
 
   IterationValue compute(ValueId value, Place place);
   IterationValue computeArg(ValueId value, BlockId block, Place place);
@@ -159,10 +166,10 @@ private:
   }
 
   IterationValue makeConstant(int64_t constant) const { return {0, constant}; }
-  IterationValue makeAtom(std::vector<uint64_t> key) {
-    return makeAtom(std::move(key), Atom());
+  IterationValue makeAtom(llvm::ArrayRef<uint64_t> key) {
+    return makeAtom(key, Atom());
   }
-  IterationValue makeAtom(std::vector<uint64_t> key, Atom atom);
+  IterationValue makeAtom(llvm::ArrayRef<uint64_t> key, Atom atom);
   /// The atom of \p value; in each iteration another one when \p fresh.
   IterationValue makeOpaque(ValueId value, Place place, bool fresh);
   IterationValue makeSum(Sum sum, int64_t constant, unsigned width);
@@ -180,16 +187,15 @@ private:
   const KernelIndex &index;
   const ConstantValues &constants;
   const LoopNest &loops;
+  /// Of keys and sums.
+  llvm::BumpPtrAllocator storage;
   std::vector<Atom> atoms;
-  std::unordered_map<std::vector<uint64_t>, uint32_t, KeyHash> atomOf;
-  std::vector<Sum> sums;
+  llvm::DenseMap<llvm::ArrayRef<uint64_t>, uint32_t> atomOf;
+  std::vector<Terms> sums;
   std::vector<bool> unknownSum;
-  std::unordered_map<std::vector<uint64_t>, uint32_t, KeyHash> sumOf;
-  /// By loop and iteration.
-  std::map<std::pair<uint32_t, unsigned>,
-           llvm::DenseMap<ValueId, IterationValue>>
-      values;
-  std::map<std::pair<uint32_t, unsigned>, llvm::DenseMap<BlockId, bool>> runs;
+  llvm::DenseMap<Terms, uint32_t> sumOf;
+  /// By loop (kNone, which is the first, plus one) and iteration.
+  std::vector<std::vector<Frame>> frames;
   /// Sums at which counters start.
   llvm::DenseSet<uint32_t> starts;
   /// The loop that is asked about.
