@@ -5,6 +5,7 @@
 
 #include "d2k/Analysis/BarrierPhases.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -290,7 +291,12 @@ void BarrierPhases::countInOneLoop(const CopySite &site,
   result.kind = PhasePairing::Kind::Paired;
   result.inFlight.assign(points.size(), ~0u);
   unsigned iterations = rings.getIterations(site.loop);
-  std::vector<OpId> order = rings.getOrder(site.loop);
+  llvm::SmallDenseSet<OpId, 16> counts(site.clones.begin(), site.clones.end());
+  counts.insert(result.waits.begin(), result.waits.end());
+  counts.insert(points.begin(), points.end());
+  std::vector<OpId> order;
+  llvm::copy_if(rings.getOrder(site.loop), std::back_inserter(order),
+                [&](OpId op) { return counts.contains(op); });
   std::set<IterationValue> outstanding;
   for (unsigned iteration = 0; iteration < iterations; ++iteration) {
     std::map<OpId, IterationValue> issued;
@@ -312,7 +318,10 @@ void BarrierPhases::countInTwoLoops(const CopySite &site, uint32_t loop,
                                     PhasePairing &result) {
   // What the loop that copies waits for before it fills a slot.
   std::map<IterationValue, IterationValue> slotOf;
-  std::vector<OpId> order = rings.getOrder(site.loop);
+  llvm::SmallDenseSet<OpId, 16> copies(site.clones.begin(), site.clones.end());
+  std::vector<OpId> order;
+  llvm::copy_if(rings.getOrder(site.loop), std::back_inserter(order),
+                [&](OpId op) { return copies.contains(op) || isWait(op); });
   unsigned slots = result.barriers.size(), limit = slots;
   std::set<IterationValue> outstanding;
   bool waitsItself = false;
@@ -355,7 +364,14 @@ void BarrierPhases::countInTwoLoops(const CopySite &site, uint32_t loop,
   std::set<IterationValue> held;
   bool givesBack = false;
   unsigned iterations = rings.getIterations(loop);
-  std::vector<OpId> consumer = rings.getOrder(loop);
+  llvm::SmallDenseSet<OpId, 16> counts(points.begin(), points.end());
+  counts.insert(result.waits.begin(), result.waits.end());
+  std::vector<OpId> consumer;
+  llvm::copy_if(
+      rings.getOrder(loop), std::back_inserter(consumer), [&](OpId op) {
+        return counts.contains(op) ||
+               isa<kern::MBarrierArriveOp, kern::TmemCommitOp>(index.getOp(op));
+      });
   for (unsigned iteration = 0; iteration < iterations; ++iteration)
     for (OpId op : consumer) {
       if (llvm::is_contained(result.waits, op)) {

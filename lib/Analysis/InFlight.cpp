@@ -19,6 +19,8 @@ static constexpr unsigned kOldest = 31;
 static constexpr unsigned kRounds = kOldest + 2;
 /// Rounds of an inner loop: one for each bit that may still change.
 static constexpr unsigned kInnerRounds = 128;
+/// States of blocks that are kept for the next question.
+static constexpr size_t kMaxKept = size_t(1) << 20;
 
 /// Whether threads of several warps may learn here how far others have come.
 static bool isBarrier(Operation *op) {
@@ -74,6 +76,9 @@ struct State {
   bool reached = false;
   Ages ages;
 
+  bool operator==(const State &other) const {
+    return reached == other.reached && ages == other.ages;
+  }
   /// Whether this changed.
   bool join(const State &other) {
     if (!other.reached)
@@ -125,6 +130,8 @@ public:
 
   /// Runs to the steady state; then `in` holds the state before each block.
   void solve() {
+    if (!in.empty())
+      return;
     in.assign(index.getNumBlocks(), State());
     out.assign(index.getNumBlocks(), State());
     State start;
@@ -133,19 +140,22 @@ public:
     for (unsigned round = 0; round < rounds; ++round) {
       pass(order, header(), start);
       if (loop == kNone)
-        return;
+        break;
       State next;
       for (BlockId from : dominance.getPredecessors(header()))
         if (loops.contains(loop, from) && allowed(from, header()))
           next.join(out[from]);
-      if (!next.reached)
-        return;
+      // A round that begins like the one before ends like it.
+      if (!next.reached || next == start)
+        break;
       start = next;
     }
+    out = {};
   }
 
-  /// States before \p points; cheapest when they ascend.
-  std::vector<Ages> before(llvm::ArrayRef<OpId> points) const {
+  /// States of what \p issue issued before \p points; cheapest when they
+  /// ascend.
+  std::vector<Ages> before(OpId issue, llvm::ArrayRef<OpId> points) const {
     std::vector<Ages> result;
     BlockId block = kNone;
     OpId last = 0;
@@ -169,7 +179,7 @@ public:
       for (; next < analysis.firstEffect[block + 1] &&
              analysis.effects[next].op < point;
            ++next)
-        apply(analysis.effects[next], state.ages);
+        apply(analysis.effects[next], issue, state.ages);
       result.push_back(state.ages);
     }
     return result;
@@ -187,9 +197,9 @@ public:
   BlockId header() const {
     return loop == kNone ? 0 : loops.getLoop(loop).header;
   }
-  Completion getGroup() const { return group; }
 
-  void apply(const Effect &effect, Ages &ages) const {
+  /// \p issue is one of the same commit as the operation that is followed.
+  void apply(const Effect &effect, OpId issue, Ages &ages) const {
     if (effect.group == Completion::None) {
       ages.mayUnheard = ages.may;
       ages.mustUnheard = ages.must;
@@ -329,7 +339,7 @@ private:
       return;
     for (uint32_t i = analysis.firstEffect[block];
          i < analysis.firstEffect[block + 1]; ++i)
-      apply(analysis.effects[i], out[block].ages);
+      apply(analysis.effects[i], issue, out[block].ages);
   }
 
   /// One pass over \p blocks, in order; \p entry is the state that comes to
@@ -394,15 +404,36 @@ private:
   std::vector<State> in, out;
 };
 
+InFlight::~InFlight() = default;
+
+InFlight::Solver &InFlight::getSolver(OpId issue, uint32_t loop) const {
+  // What one commit ends, with no barrier between, is of one age everywhere but
+  // between the operations themselves.
+  BlockId block = index.getBlockOf(issue);
+  Completion group =
+      cast<kern::AsyncEffectOpInterface>(index.getOp(issue)).getCompletion();
+  unsigned batch = 0;
+  for (uint32_t i = firstEffect[block];
+       i < firstEffect[block + 1] && effects[i].op < issue; ++i)
+    batch += effects[i].group == Completion::None ||
+             (effects[i].group == group && effects[i].role != AsyncRole::Issue);
+  if ((solvers.size() + 1) * index.getNumBlocks() > kMaxKept)
+    solvers.clear();
+  auto [it, isNew] = solvers.try_emplace({loop, block, group, batch});
+  if (isNew)
+    it->second = std::make_unique<Solver>(*this, issue, loop);
+  return *it->second;
+}
+
 std::vector<Ages> InFlight::getSteady(OpId issue, uint32_t loop,
                                       llvm::ArrayRef<OpId> points) const {
-  Solver solver(*this, issue, loop);
+  Solver &solver = getSolver(issue, loop);
   solver.solve();
-  return solver.before(points);
+  return solver.before(issue, points);
 }
 
 std::vector<OpId> InFlight::getDrains(OpId issue, uint32_t loop) const {
-  Solver solver(*this, issue, loop);
+  const Solver &solver = getSolver(issue, loop);
   // From the operation on, along all ways around the loop, until a wait ends
   // what was issued last.
   std::vector<OpId> drains;
@@ -422,7 +453,7 @@ std::vector<OpId> InFlight::getDrains(OpId issue, uint32_t loop) const {
       const Effect &effect = effects[i];
       if (effect.op < item.from || effect.op == issue)
         continue;
-      solver.apply(effect, item.ages);
+      solver.apply(effect, issue, item.ages);
       if (item.ages.may == 0) {
         if (!llvm::is_contained(drains, effect.op))
           drains.push_back(effect.op);

@@ -8,7 +8,6 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <map>
 #include <set>
 
 using namespace mlir;
@@ -42,8 +41,11 @@ RingSlots::RingSlots(const KernelIndex &index, const ConstantValues &constants,
     : index(index), constants(constants), dominance(dominance), loops(loops),
       memory(memory), values(values) {}
 
-std::vector<OpId> RingSlots::getOrder(uint32_t loop) const {
-  std::vector<OpId> order;
+llvm::ArrayRef<OpId> RingSlots::getOrder(uint32_t loop) const {
+  auto [it, isNew] = orders.try_emplace(loop);
+  std::vector<OpId> &order = it->second;
+  if (!isNew)
+    return order;
   for (BlockId block : dominance.getOrder()) {
     if (loop != kNone && !loops.contains(loop, block))
       continue;
@@ -150,7 +152,15 @@ std::vector<CopySite> RingSlots::getFixedBatches(const CopySite &site) {
   return batches;
 }
 
-Ring RingSlots::getRing(const CopySite &site) {
+const Ring &RingSlots::getRing(const CopySite &site) {
+  auto [it, isNew] = ringOf.try_emplace(
+      {site.loop, std::vector<OpId>(site.clones.begin(), site.clones.end())});
+  if (isNew)
+    it->second = computeRing(site);
+  return it->second;
+}
+
+Ring RingSlots::computeRing(const CopySite &site) {
   Ring ring;
   std::vector<Step> steps = getSteps(site);
 
@@ -188,8 +198,9 @@ Ring RingSlots::getRing(const CopySite &site) {
     }
   }
   std::set<IterationValue> early(sequence.begin(), sequence.begin() + half);
+  std::set<IterationValue> seen;
   for (const IterationValue &value : sequence)
-    if (!llvm::is_contained(ring.addresses, value))
+    if (seen.insert(value).second)
       ring.addresses.push_back(value);
   bool whole = site.loop == kNone || iterations < kIterations;
   if (!whole) {

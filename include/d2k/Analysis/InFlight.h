@@ -51,6 +51,9 @@
 
 #include "d2k/Analysis/RingSlots.h"
 
+#include <memory>
+#include <tuple>
+
 namespace d2k::analysis {
 
 /// Ages of what one operation issued: bit k is age k, bit 31 that and older.
@@ -71,6 +74,8 @@ public:
   InFlight(const KernelIndex &index, const ConstantValues &constants,
            const Dominance &dominance, const LoopNest &loops,
            IterationValues &values, const RingSlots &rings);
+
+  ~InFlight();
 
   /// Operations that issue work of a group mechanism, and that may run.
   llvm::ArrayRef<OpId> getIssues() const { return issues; }
@@ -96,6 +101,8 @@ private:
     bool guarded = false;
   };
   class Solver;
+  /// Of \p issue and what is committed with it.
+  Solver &getSolver(OpId issue, uint32_t loop) const;
   /// Whether control never comes to \p block, or goes from \p from to \p to, in
   /// the steady state of \p loop.
   bool isSkipped(BlockId block, uint32_t loop) const;
@@ -110,6 +117,10 @@ private:
   std::vector<Effect> effects;
   /// Effects of each block: [begin, end) in `effects`.
   std::vector<uint32_t> firstEffect;
+  /// By loop, block, group and number of commits and waits before.
+  mutable std::map<std::tuple<uint32_t, BlockId, kern::Completion, unsigned>,
+                   std::unique_ptr<Solver>>
+      solvers;
 };
 
 } // namespace d2k::analysis

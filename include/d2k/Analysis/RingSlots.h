@@ -29,6 +29,8 @@
 #include "d2k/Analysis/IterationValues.h"
 #include "d2k/Analysis/MemoryRoots.h"
 
+#include <map>
+
 namespace d2k::analysis {
 
 /// Copies of one loop that are one copy of the author's.
@@ -67,7 +69,7 @@ public:
   /// in \p main that holds it.
   std::vector<CopySite> findSites(uint32_t loop,
                                   llvm::ArrayRef<uint32_t> main) const;
-  Ring getRing(const CopySite &site);
+  const Ring &getRing(const CopySite &site);
   /// The batches of \p site as sites of their own, where each writes one place
   /// in all iterations and no two the same: such as the keys and the values of
   /// an attention that lie in one tensor. Empty where they do not.
@@ -75,7 +77,7 @@ public:
   const LoopNest &getLoops() const { return loops; }
   /// Operations of \p loop (of the whole kernel for kNone) that may run, in an
   /// order of execution.
-  std::vector<OpId> getOrder(uint32_t loop) const;
+  llvm::ArrayRef<OpId> getOrder(uint32_t loop) const;
   /// How many iterations of \p loop are to be looked at: fewer than kIterations
   /// where its trip count is known to be lower, 1 outside of loops.
   unsigned getIterations(uint32_t loop) const;
@@ -93,6 +95,7 @@ private:
     bool commit;
   };
   std::vector<Step> getSteps(const CopySite &site) const;
+  Ring computeRing(const CopySite &site);
 
   const KernelIndex &index;
   const ConstantValues &constants;
@@ -100,6 +103,10 @@ private:
   const LoopNest &loops;
   const MemoryRoots &memory;
   IterationValues &values;
+  /// By loop.
+  mutable std::map<uint32_t, std::vector<OpId>> orders;
+  /// By the loop and the clones of a site.
+  std::map<std::pair<uint32_t, std::vector<OpId>>, Ring> ringOf;
 };
 
 /// The shared address that an asynchronous copy from global to shared memory

@@ -7,9 +7,10 @@
 #include "d2k/Analysis/SharedObjects.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/bit.h"
 
-#include <map>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -53,11 +54,25 @@ public:
 
 private:
   enum class Answer : uint8_t { No, Unknown, Yes };
-  /// Addresses of the same atoms: their constants, and whether a matrix
-  /// descriptor holds them.
+  /// Addresses of the same atoms: the bounds of their constants, and whether a
+  /// matrix descriptor holds them.
   struct Constants {
-    std::set<int64_t> all;
+    int64_t low = std::numeric_limits<int64_t>::max();
+    int64_t high = std::numeric_limits<int64_t>::min();
     int64_t unit = 1;
+
+    void add(int64_t constant) {
+      low = std::min(low, constant);
+      high = std::max(high, constant);
+    }
+  };
+  /// An access in each iteration.
+  struct Path {
+    std::vector<IterationValue> addresses;
+    /// By distance from the lowest slot of the ring.
+    std::vector<std::optional<int64_t>> slots;
+    /// In its shared object; worked out where `slots` does not tell.
+    std::vector<std::optional<int64_t>> places;
   };
 
   void findStride();
@@ -70,14 +85,19 @@ private:
   std::optional<int64_t> getRingValue(const LaneSymbol &symbol,
                                       unsigned iteration);
   std::optional<int64_t> getPlace(uint32_t access, unsigned iteration);
+  std::optional<int64_t> getPlace(uint32_t access, Path &path,
+                                  unsigned iteration);
+  void findSlots(Path &path, const llvm::DenseMap<uint32_t, Constants> &all,
+                 int64_t unit = 1) const;
   /// The slot of \p address, whose access has the constants \p own and, with
   /// others of the same atoms, \p all.
   std::optional<int64_t> getSlot(IterationValue address, const Constants &own,
                                  const Constants &all) const;
-  Answer readsOutstanding(OpId copy, uint32_t reader, unsigned outstanding);
+  Answer readsOutstanding(OpId copy, Path &write, uint32_t reader, Path &read,
+                          unsigned outstanding);
   /// Whether \p reader reads what threads of other warps issued with \p copy,
-  /// of the ages \p unheard.
-  bool isUnannounced(OpId copy, uint32_t reader, uint32_t unheard,
+  /// of the ages \p unheard; both are numbers of the site and of \p readers.
+  bool isUnannounced(size_t copy, size_t reader, uint32_t unheard,
                      llvm::ArrayRef<uint32_t> readers);
   bool arrives() const;
   bool neverEnds() const;
@@ -93,18 +113,14 @@ private:
   /// distances.
   unsigned slots = 0;
   int64_t stride = 0;
-  /// By sum, of all copies and of all readers.
-  std::map<uint32_t, Constants> written, read;
-  /// By copy or reader.
-  llvm::DenseMap<uint32_t, Constants> ofCopy, ofReader;
-  /// By copy or reader, its address in each iteration.
-  llvm::DenseMap<uint32_t, std::vector<IterationValue>> writtenAt, readAt;
+  /// Of the copies of the site, and of the readers that were followed.
+  std::vector<Path> writes, reads;
   bool followed = false;
 };
 } // namespace
 
 void Finder::findStride() {
-  Ring ring = async.rings.getRing(site);
+  const Ring &ring = async.rings.getRing(site);
   slots = ring.slots;
   // Two rounds in which all copies are steady tell what all tell.
   if (slots != 0)
@@ -133,25 +149,45 @@ void Finder::follow(llvm::ArrayRef<uint32_t> readers) {
   if (std::exchange(followed, true))
     return;
   findStride();
-  for (OpId copy : site.clones)
+  // By sum, of all copies and of all readers.
+  llvm::DenseMap<uint32_t, Constants> written, read;
+  for (OpId copy : site.clones) {
+    Path &path = writes.emplace_back();
     for (unsigned i = 0; i < iterations; ++i) {
-      IterationValue address = async.rings.getTarget(copy, site.loop, i);
-      writtenAt[copy].push_back(address);
-      ofCopy[copy].all.insert(address.constant);
-      written[address.sum].all.insert(address.constant);
+      path.addresses.push_back(async.rings.getTarget(copy, site.loop, i));
+      written[path.addresses.back().sum].add(path.addresses.back().constant);
     }
-  for (uint32_t reader : readers)
+  }
+  for (uint32_t reader : readers) {
+    Path &path = reads.emplace_back();
+    const kern::MemoryAccess &access = accesses[reader].access;
     for (unsigned i = 0; i < iterations; ++i) {
-      const kern::MemoryAccess &access = accesses[reader].access;
-      IterationValue address = async.rings.getAddress(
+      path.addresses.push_back(async.rings.getAddress(
           access.address, isDescriptor(reader) ? 0 : access.offset,
-          accesses[reader].op, site.loop, i);
-      readAt[reader].push_back(address);
-      for (Constants *constants : {&ofReader[reader], &read[address.sum]}) {
-        constants->all.insert(address.constant);
-        constants->unit = isDescriptor(reader) ? 16 : 1;
-      }
+          accesses[reader].op, site.loop, i));
+      Constants &constants = read[path.addresses.back().sum];
+      constants.add(path.addresses.back().constant);
+      constants.unit = isDescriptor(reader) ? 16 : 1;
     }
+  }
+  for (Path &path : writes)
+    findSlots(path, written);
+  for (auto [reader, path] : llvm::zip(readers, reads))
+    findSlots(path, read, isDescriptor(reader) ? 16 : 1);
+}
+
+void Finder::findSlots(Path &path,
+                       const llvm::DenseMap<uint32_t, Constants> &all,
+                       int64_t unit) const {
+  path.slots.assign(iterations, std::nullopt);
+  if (stride == 0)
+    return;
+  Constants own;
+  own.unit = unit;
+  for (const IterationValue &address : path.addresses)
+    own.add(address.constant);
+  for (auto [slot, address] : llvm::zip(path.slots, path.addresses))
+    slot = getSlot(address, own, all.find(address.sum)->second);
 }
 
 /// Ranks tell where an access is in a ring whose place in memory is not known:
@@ -159,15 +195,12 @@ void Finder::follow(llvm::ArrayRef<uint32_t> readers) {
 std::optional<int64_t> Finder::getSlot(IterationValue address,
                                        const Constants &own,
                                        const Constants &all) const {
-  if (stride == 0)
-    return std::nullopt;
   for (const Constants *constants : {&own, &all}) {
-    if (constants->all.empty() || stride % constants->unit != 0)
+    if (stride % constants->unit != 0)
       continue;
     int64_t step = stride / constants->unit;
-    int64_t low = *constants->all.begin();
+    int64_t low = constants->low, high = constants->high;
     // All slots, and nothing beyond them.
-    int64_t high = *constants->all.rbegin();
     if (high - low < step * (int64_t(slots) - 1) ||
         high - low >= step * int64_t(slots))
       continue;
@@ -209,6 +242,14 @@ std::optional<int64_t> Finder::getPlace(uint32_t access, unsigned iteration) {
   return place.slot + place.step * *value;
 }
 
+std::optional<int64_t> Finder::getPlace(uint32_t access, Path &path,
+                                        unsigned iteration) {
+  if (path.places.empty())
+    for (unsigned i = 0; i < iterations; ++i)
+      path.places.push_back(getPlace(access, i));
+  return path.places[iteration];
+}
+
 bool Finder::arrives() const {
   return llvm::any_of(async.rings.getOrder(site.loop), [&](OpId op) {
     return llvm::isa<kern::AsyncArriveOp>(index.getOp(op));
@@ -233,8 +274,8 @@ bool Finder::neverEnds() const {
 
 /// Whether one of the \p outstanding newest instances of \p copy writes the
 /// slot that \p reader reads, in an iteration that is not one of the first.
-Finder::Answer Finder::readsOutstanding(OpId copy, uint32_t reader,
-                                        unsigned outstanding) {
+Finder::Answer Finder::readsOutstanding(OpId copy, Path &write, uint32_t reader,
+                                        Path &read, unsigned outstanding) {
   const Dominance &dominance = kernel.getDominance();
   OpId op = accesses[reader].op;
   BlockId a = index.getBlockOf(copy), b = index.getBlockOf(op);
@@ -249,24 +290,17 @@ Finder::Answer Finder::readsOutstanding(OpId copy, uint32_t reader,
                   to.bounded && from.bounded;
   bool isRing = isPlaced && shared.getObject(to.object).stride != 0;
   Answer answer = Answer::No;
-  llvm::ArrayRef<IterationValue> writes = writtenAt[copy],
-                                 reads = readAt[reader];
-  const Constants &ownWrites = ofCopy[copy], &ownReads = ofReader[reader];
   for (unsigned i = iterations / 2; i < iterations; ++i) {
-    IterationValue address = reads[i];
+    IterationValue address = read.addresses[i];
     for (unsigned k = 0; k < outstanding && newest + k <= i; ++k) {
       unsigned then = i - newest - k;
-      IterationValue filled = writes[then];
-      if (async.values.differ(filled, address))
+      if (async.values.differ(write.addresses[then], address))
         continue;
-      std::optional<int64_t> slot =
-          getSlot(filled, ownWrites, written[filled.sum]);
-      std::optional<int64_t> other =
-          getSlot(address, ownReads, read[address.sum]);
+      std::optional<int64_t> slot = write.slots[then], other = read.slots[i];
       bool isCertain = true;
       if (!slot || !other) {
-        slot = getPlace(target, then);
-        other = getPlace(reader, i);
+        slot = getPlace(target, write, then);
+        other = getPlace(reader, read, i);
         isCertain = isRing;
       }
       if (!slot || !other)
@@ -280,15 +314,17 @@ Finder::Answer Finder::readsOutstanding(OpId copy, uint32_t reader,
   return answer;
 }
 
-bool Finder::isUnannounced(OpId copy, uint32_t reader, uint32_t unheard,
+bool Finder::isUnannounced(size_t copy, size_t reader, uint32_t unheard,
                            llvm::ArrayRef<uint32_t> readers) {
-  uint32_t target = detector.getMemory().getFirstAccess(copy) + 1;
-  if (!detector.getTileOrder().crossesWarps(target, reader))
+  OpId op = site.clones[copy];
+  uint32_t target = detector.getMemory().getFirstAccess(op) + 1;
+  if (!detector.getTileOrder().crossesWarps(target, readers[reader]))
     return false;
   if (unheard & kOldest)
     return true;
   follow(readers);
-  return readsOutstanding(copy, reader, llvm::popcount(unheard)) == Answer::Yes;
+  return readsOutstanding(op, writes[copy], readers[reader], reads[reader],
+                          llvm::popcount(unheard)) == Answer::Yes;
 }
 
 EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
@@ -309,42 +345,51 @@ EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
   }
   if (candidates.empty())
     return early;
-  auto add = [](llvm::SmallVector<OpId, 4> &list, OpId op) {
-    if (!llvm::is_contained(list, op))
+  llvm::SmallDenseSet<OpId, 16> certain, unsure, unannounced;
+  auto add = [](llvm::SmallVector<OpId, 4> &list,
+                llvm::SmallDenseSet<OpId, 16> &seen, OpId op) {
+    if (seen.insert(op).second)
       list.push_back(op);
   };
   bool isOpen = neverEnds();
-  for (OpId copy : site.clones) {
+  for (auto [number, copy] : llvm::enumerate(site.clones)) {
+    // What is certain to read early stays so; nothing else is said of it where
+    // no wait ends anything.
+    if (isOpen &&
+        llvm::all_of(points, [&](OpId op) { return certain.contains(op); }))
+      break;
     uint32_t target = detector.getMemory().getFirstAccess(copy) + 1;
     std::vector<Ages> steady =
         async.inFlight.getSteady(copy, site.loop, points);
-    for (auto [reader, ages] : llvm::zip(candidates, steady)) {
-      OpId op = accesses[reader].op;
+    for (auto [nth, reader] : llvm::enumerate(candidates)) {
+      OpId op = points[nth];
+      Ages ages = steady[nth];
       if (ages.mayUnheard == 0 || !mayOverlap(detector, target, reader))
         continue;
-      if (ages.mustUnheard != ages.must &&
-          isUnannounced(copy, reader, ages.mustUnheard, candidates))
-        add(early.unannounced, op);
-      if (ages.may == 0)
+      if (ages.mustUnheard != ages.must && !unannounced.contains(op) &&
+          isUnannounced(number, nth, ages.mustUnheard, candidates))
+        add(early.unannounced, unannounced, op);
+      if (ages.may == 0 || certain.contains(op))
         continue;
       if ((ages.must & kOldest) || (isOpen && (ages.must & 1))) {
-        add(early.certain, op);
+        add(early.certain, certain, op);
         continue;
       }
       if (ages.may & kOldest) {
-        add(early.unsure, op);
+        add(early.unsure, unsure, op);
         continue;
       }
       follow(candidates);
+      Path &write = writes[number], &read = reads[nth];
       unsigned least = llvm::popcount(ages.must),
                most = llvm::popcount(ages.may);
-      Answer answer = readsOutstanding(copy, reader, least);
+      Answer answer = readsOutstanding(copy, write, reader, read, least);
       if (answer == Answer::Yes)
-        add(early.certain, op);
+        add(early.certain, certain, op);
       else if (answer == Answer::Unknown ||
-               (most != least &&
-                readsOutstanding(copy, reader, most) != Answer::No))
-        add(early.unsure, op);
+               (most != least && readsOutstanding(copy, write, reader, read,
+                                                  most) != Answer::No))
+        add(early.unsure, unsure, op);
     }
   }
   return early;

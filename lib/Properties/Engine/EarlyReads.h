@@ -31,7 +31,7 @@ struct EarlyReads {
   /// On every way, and the slots of both are known.
   llvm::SmallVector<OpId, 4> certain;
   /// Perhaps: on some ways only, or what they read cannot be told apart from
-  /// what is outstanding.
+  /// what is outstanding. Not what is certain of an earlier copy.
   llvm::SmallVector<OpId, 4> unsure;
   /// Waited for by the threads that copied it, on every way, but read by
   /// threads of other warps with no barrier behind the wait. Only what is
