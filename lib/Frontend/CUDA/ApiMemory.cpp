@@ -11,7 +11,9 @@ static Value allocate(Interpreter &interpreter, const CallSite &call,
                       unsigned sizeAt) {
   Value size = interpreter.getArgument(call, sizeAt);
   Buffer buffer;
-  buffer.kind = Buffer::Kind::Allocation;
+  // The host reads some of it without a copy.
+  bool isShared = call.name.contains("Managed") || call.name.contains("Host");
+  buffer.kind = isShared ? Buffer::Kind::Foreign : Buffer::Kind::Allocation;
   SourceLocation place = call.site
                              ? interpreter.getPlace(call.site->getBeginLoc())
                              : SourceLocation();

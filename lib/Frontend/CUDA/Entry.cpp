@@ -194,7 +194,10 @@ Argument Interpreter::toArgument(const Value &value, clang::QualType type) {
     result.offset = held.byteOffset;
     break;
   case Value::Kind::Pointer:
-    result.kind = Argument::Kind::Pointer;
+    result.kind =
+        held.isNull() ? Argument::Kind::Integer : Argument::Kind::Pointer;
+    if (held.isNull())
+      result.integer.value = 0;
     break;
   case Value::Kind::Record: {
     if (held.cell->value.kind == Value::Kind::TensorMap) {
@@ -236,7 +239,12 @@ Argument Interpreter::toArgument(const Value &value, clang::QualType type) {
       }
     for (const clang::FieldDecl *field : record->fields()) {
       int64_t bits = int64_t(layout.getFieldOffset(field->getFieldIndex()));
-      addField(cell->children[child++], bits / 8);
+      Cell *part = cell->children[child++];
+      // Of a bit-field it is not said which bits it has.
+      if (field->isBitField())
+        result.fields.push_back({bits / 8, Argument()});
+      else
+        addField(part, bits / 8);
     }
     break;
   }
@@ -505,9 +513,15 @@ HostTrace Interpreter::callEntry(const clang::FunctionDecl *entry,
     controls.clear();
     captures.clear();
     leaving = Leaving::No;
-    runBody(definition, values, std::nullopt, nullptr);
+    storage.escape(runBody(definition, values, std::nullopt, nullptr));
   }
   frames.pop_back();
+  // An allocation that the caller gets is not the call's own.
+  for (const Value &value : values)
+    storage.escapeTargets(value);
+  for (int64_t buffer : storage.getEscapedBuffers())
+    if (trace.buffers[size_t(buffer)].kind == Buffer::Kind::Allocation)
+      trace.buffers[size_t(buffer)].kind = Buffer::Kind::Foreign;
   dropTensorMaps(firstMap);
   return std::move(trace);
 }

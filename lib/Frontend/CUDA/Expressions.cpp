@@ -97,6 +97,8 @@ void Interpreter::store(const Value &address, const Value &value) {
     storage.escape(value);
     return;
   }
+  if (value.kind == Value::Kind::Device)
+    storage.escape(value);
   if (address.kind == Value::Kind::Device)
     return;
   storage.havocEscaped(storage.intern("a write through a pointer that is not "

@@ -298,6 +298,8 @@ void Storage::havocEscaped(const std::string *reason) {
 }
 
 void Storage::escape(const Value &value) {
+  if (value.kind == Value::Kind::Device)
+    escapedBuffers.insert(value.integer);
   if (value.kind != Value::Kind::Pointer && value.kind != Value::Kind::Record)
     return;
   if (!value.cell)

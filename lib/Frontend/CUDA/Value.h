@@ -20,6 +20,7 @@
 
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -224,10 +225,13 @@ public:
 
   /// Everything that escaped becomes unknown.
   void havocEscaped(const std::string *reason);
-  /// \p cell and all that it points to is known outside from now on.
+  /// \p value and all that it points to is known outside from now on.
   void escape(const Value &value);
   /// Only what the object that \p value is, or points to, points to.
   void escapeTargets(const Value &value);
+
+  /// Numbers of the device buffers that escaped.
+  const std::set<int64_t> &getEscapedBuffers() const { return escapedBuffers; }
 
   const std::string *intern(std::string text);
   Value makeUnknown(std::string reason, Origins origins = {});
@@ -239,6 +243,7 @@ private:
   std::deque<Cell> cells;
   std::deque<std::string> strings;
   std::vector<Cell *> escaped;
+  std::set<int64_t> escapedBuffers;
   std::vector<std::pair<Cell *, Value>> log;
 };
 

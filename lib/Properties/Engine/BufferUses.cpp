@@ -78,6 +78,10 @@ BufferUses properties::getBufferUses(const HostDetector &detector,
         use.parameter < event.arguments.size()
             ? findPart(event.arguments[use.parameter], use.offset)
             : nullptr;
+    // Nothing is behind a null pointer.
+    if (argument && argument->kind == Argument::Kind::Integer &&
+        argument->bytes == 8 && argument->integer.value == 0)
+      continue;
     std::optional<BufferPart> target = getTarget(trace, argument);
     if (!target) {
       uses.readsUnknown |= use.reads;

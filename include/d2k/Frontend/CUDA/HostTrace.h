@@ -102,10 +102,10 @@ struct Argument {
     Record
   };
   Kind kind = Kind::Unknown;
-  /// Integer: the value, also when not known.
+  /// Integer, or a null pointer: the value, also when not known.
   Quantity integer;
   double real = 0;
-  /// Pointer: index in HostTrace::buffers; nothing for null or not known.
+  /// Pointer: index in HostTrace::buffers; nothing when not known.
   std::optional<size_t> buffer;
   /// Pointer: bytes from the start of the buffer, when known.
   std::optional<int64_t> offset;
