@@ -2,7 +2,11 @@
 
 #include "ConstantFolding.h"
 
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace d2k;
@@ -59,6 +63,14 @@ foldKind(ArithKind kind, unsigned bits, bool isSigned,
   case ArithKind::MadLo:
     return count >= 3 ? std::optional(mask(in[0] * in[1] + in[2], bits))
                       : std::nullopt;
+  case ArithKind::MulHi: {
+    if (count < 2)
+      return std::nullopt;
+    __int128 product =
+        isSigned ? __int128(int64_t(wide(in[0]))) * int64_t(wide(in[1]))
+                 : __int128(__uint128_t(a()) * b());
+    return mask(uint64_t(product >> bits), bits);
+  }
   case ArithKind::MulWide:
     if (bits > 32 || count < 2)
       return std::nullopt;
@@ -234,6 +246,58 @@ std::optional<bool> analysis::foldCompare(const IntegerComparison &comparison,
     return x > y;
   case kern::Compare::Hs:
     return x >= y;
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<bool> analysis::foldFloatCompare(kern::CompareOp op, uint64_t x,
+                                               uint64_t y) {
+  bool isDouble = op.getType() == ElementType::F64;
+  if (!isDouble && op.getType() != ElementType::F32)
+    return std::nullopt;
+  auto read = [&](uint64_t bits) -> double {
+    return isDouble ? llvm::bit_cast<double>(bits)
+                    : llvm::bit_cast<float>(uint32_t(bits));
+  };
+  auto isSubnormal = [&](double value) {
+    double least = isDouble ? std::numeric_limits<double>::min()
+                            : double(std::numeric_limits<float>::min());
+    return value != 0 && std::abs(value) < least;
+  };
+  double a = read(x), b = read(y);
+  if (isSubnormal(a) || isSubnormal(b))
+    return std::nullopt;
+  bool unordered = std::isnan(a) || std::isnan(b);
+  switch (op.getPredicate()) {
+  case kern::Compare::Eq:
+    return a == b;
+  case kern::Compare::Ne:
+    return !unordered && a != b;
+  case kern::Compare::Lt:
+    return a < b;
+  case kern::Compare::Le:
+    return a <= b;
+  case kern::Compare::Gt:
+    return a > b;
+  case kern::Compare::Ge:
+    return a >= b;
+  case kern::Compare::Equ:
+    return unordered || a == b;
+  case kern::Compare::Neu:
+    return unordered || a != b;
+  case kern::Compare::Ltu:
+    return unordered || a < b;
+  case kern::Compare::Leu:
+    return unordered || a <= b;
+  case kern::Compare::Gtu:
+    return unordered || a > b;
+  case kern::Compare::Geu:
+    return unordered || a >= b;
+  case kern::Compare::Num:
+    return !unordered;
+  case kern::Compare::Nan:
+    return unordered;
   default:
     return std::nullopt;
   }

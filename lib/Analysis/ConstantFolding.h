@@ -54,6 +54,11 @@ struct IntegerComparison {
 std::optional<bool> foldCompare(const IntegerComparison &comparison, uint64_t x,
                                 uint64_t y);
 
+/// The same for numbers in single or double precision. Nothing for other types,
+/// and for numbers that the machine may take for zero (subnormal ones).
+std::optional<bool> foldFloatCompare(kern::CompareOp op, uint64_t x,
+                                     uint64_t y);
+
 /// What a conversion does, read once for many numbers.
 struct NumberConversion {
   NumberConversion(kern::ConvertOp op);

@@ -54,7 +54,9 @@ bool ConstantValues::mayRun(OpId op) const {
   return (bits[guard] != 0) != index.isGuardNegated(op);
 }
 
-ConstantValues::ConstantValues(const KernelIndex &index) : index(index) {
+ConstantValues::ConstantValues(const KernelIndex &index,
+                               const KnownValues *known)
+    : index(index), known(known) {
   queued.assign(index.getNumOps(), false);
   solve();
   computeRanges();
@@ -82,11 +84,23 @@ void ConstantValues::meetInto(ValueId value, Lattice with) {
     }
 }
 
+std::optional<uint64_t> ConstantValues::getKnown(ValueId value) const {
+  if (!known)
+    return std::nullopt;
+  auto found = known->constants.find(value);
+  return found == known->constants.end() ? std::nullopt
+                                         : std::optional(found->second);
+}
+
 void ConstantValues::visitArgs(uint32_t edge, BlockId block) {
   ValueId arg = index.getFirstArg(block);
-  for (ValueId value : index.getPassed(edge))
-    meetInto(arg++,
-             value == kNone ? Lattice{State::Varying, 0} : get(value, 0));
+  for (ValueId value : index.getPassed(edge)) {
+    if (std::optional<uint64_t> constant = getKnown(arg))
+      meetInto(arg++, {State::Constant, *constant});
+    else
+      meetInto(arg++,
+               value == kNone ? Lattice{State::Varying, 0} : get(value, 0));
+  }
 }
 
 void ConstantValues::reach(uint32_t edge, BlockId to) {
@@ -257,7 +271,8 @@ std::optional<uint64_t> ConstantValues::foldPartly(kern::ArithOp op,
     // Each nibble of the selector takes a byte, or its sign, from the eight.
     std::optional<uint64_t> selector = known(2);
     // The other modes of the instruction read the selector in another way.
-    if (!selector || in.size() != 3 || op.getMnemonic() != "prmt.b32")
+    bool isPlain = op.getMnemonic() == "prmt.b32" || op.getMnemonic() == "PRMT";
+    if (!selector || in.size() != 3 || !isPlain)
       return std::nullopt;
     uint64_t result = 0;
     for (unsigned i = 0; i < 4; ++i) {
@@ -284,7 +299,8 @@ std::optional<bool> ConstantValues::decide(OpId id) const {
     return std::nullopt;
   std::optional<uint64_t> x = get(in[0]), y = get(in[1]);
   if (x && y)
-    return foldCompare(compare, *x, *y);
+    return kern::isFloat(compare.getType()) ? foldFloatCompare(compare, *x, *y)
+                                            : foldCompare(compare, *x, *y);
   if (in[0] == in[1])
     return compareSame(compare);
   auto found = decided.find(id);
@@ -316,6 +332,11 @@ void ConstantValues::evaluate(OpId id) {
     return;
   ValueId first = index.getFirstResult(id);
   llvm::ArrayRef<ValueId> operands = index.getOperands(id);
+
+  if (known)
+    for (uint32_t r = 0; r < numResults; ++r)
+      if (std::optional<uint64_t> constant = getKnown(first + r))
+        meetInto(first + r, {State::Constant, *constant});
 
   // Operands end in [guard], [old...]; what precedes them are the inputs.
   llvm::ArrayRef<ValueId> inputs = operands;
@@ -371,7 +392,8 @@ void ConstantValues::evaluate(OpId id) {
     isDecided = true;
   } else if (auto arith = dyn_cast<kern::ArithOp>(op)) {
     // Some results are known whatever an operand is.
-    if (!allConstant && numResults == 1)
+    bool isPermutation = arith.getKind() == ArithKind::Prmt;
+    if ((!allConstant || isPermutation) && numResults == 1)
       if (std::optional<uint64_t> value = foldPartly(
               arith, arith->getOperands().take_front(inputs.size()))) {
         set(value);
@@ -450,9 +472,11 @@ void ConstantValues::evaluate(OpId id) {
           out[r] = get(old[r], 0);
     } else {
       for (uint32_t r = 0; r < numResults; ++r)
-        meetInto(first + r, get(old[r], 0));
+        if (!getKnown(first + r))
+          meetInto(first + r, get(old[r], 0));
     }
   }
   for (uint32_t r = 0; r < numResults; ++r)
-    meetInto(first + r, out[r]);
+    if (!getKnown(first + r))
+      meetInto(first + r, out[r]);
 }

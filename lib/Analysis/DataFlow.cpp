@@ -122,9 +122,11 @@ void DataFlow::addRead(Node &node, uint32_t access, bool asB) {
 void DataFlow::addWrite(Node &node, uint32_t access) {
   const AccessInfo &info = memory.getAccesses()[access];
   SpaceSlot slot = getSlot(info.space);
-  if (isParameterMemory(access))
+  // What the kernel itself reads of it goes through its objects.
+  bool unread = memory.isUnread(access);
+  if (isParameterMemory(access) && !unread)
     node.writesOutput = true;
-  else if (info.access.form == Form::TensorMap ||
+  else if ((info.access.form == Form::TensorMap && !unread) ||
            (info.roots.empty() && (slot == SlotGlobal || slot == SlotAny)))
     node.writesUnknown = true;
   if (info.access.form == Form::TensorMap)

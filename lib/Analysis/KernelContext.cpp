@@ -7,16 +7,27 @@
 #include "BlockShape.h"
 
 #include "d2k/Analysis/LaneAddresses.h"
+#include "d2k/Analysis/LaunchValues.h"
 #include "d2k/Analysis/SharedObjects.h"
 
 using namespace d2k;
 using namespace d2k::analysis;
 
 KernelContext::KernelContext(kern::FuncOp func,
-                             mlir::SymbolTableCollection &symbols)
-    : func(func), symbols(symbols) {}
+                             mlir::SymbolTableCollection &symbols,
+                             const LaunchDecisions *decisions)
+    : func(func), symbols(symbols), decisions(decisions) {}
 
 KernelContext::~KernelContext() = default;
+
+const ConstantValues &KernelContext::getConstants() {
+  return make(constants, getIndex(), decisions ? &decisions->known : nullptr);
+}
+
+const MemoryRoots &KernelContext::getMemory() {
+  return make(memory, getIndex(), getConstants(), symbols,
+              decisions ? &decisions->unread : nullptr);
+}
 
 LaneForms &KernelContext::getLaneForms() {
   auto make = [&](BlockShape shape) {

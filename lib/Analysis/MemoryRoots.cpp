@@ -37,8 +37,9 @@ constexpr uint64_t kLargestRemainderMask = 0xfff;
 
 MemoryRoots::MemoryRoots(const KernelIndex &index,
                          const ConstantValues &constants,
-                         SymbolTableCollection &symbols)
-    : index(index), constants(constants), symbols(symbols) {
+                         SymbolTableCollection &symbols,
+                         const UnreadMemory *unread)
+    : index(index), constants(constants), symbols(symbols), unread(unread) {
   sets.push_back({});
   addRoot({});
   states.assign(index.getNumValues(), {});
@@ -59,6 +60,10 @@ RootId MemoryRoots::addRoot(Root root) {
                                     detail};
   auto [it, isNew] = rootIds.try_emplace(key, roots.size());
   if (isNew) {
+    bool isPointer =
+        root.kind == Root::Kind::Pointer || root.kind == Root::Kind::Parameter;
+    root.isUnread =
+        unread && isPointer && unread->contains({root.number, root.offset});
     roots.push_back(root);
     content.push_back(0);
     loadsOf.push_back({});
@@ -798,6 +803,13 @@ void MemoryRoots::buildObjects() {
     std::swap(object, access);
   llvm::sort(pairs);
   objectAccesses = FlatLists::invert(objects.size(), pairs);
+}
+
+bool MemoryRoots::isUnread(uint32_t access) const {
+  const AccessInfo &info = accesses[access];
+  return !info.roots.empty() && llvm::all_of(info.roots, [&](RootId root) {
+    return roots[root].isUnread;
+  });
 }
 
 std::string MemoryRoots::describe(RootId id) const {

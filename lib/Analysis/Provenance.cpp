@@ -367,6 +367,8 @@ void Provenance::collectOutputs() {
     const AccessInfo &info = memory.getAccesses()[i];
     if (!info.access.write || info.access.barrier || !flow.find(info.op))
       continue;
+    if (memory.isUnread(i))
+      continue;
     DataFlow::SpaceSlot slot = DataFlow::getSlot(info.space);
     bool rooted = flow.isParameterMemory(i);
     if (!rooted && !(info.access.form == Form::TensorMap) &&
@@ -426,7 +428,7 @@ bool Provenance::isReadUnknown(uint32_t access) const {
 
 Reach Provenance::getWriteReach(uint32_t access) const {
   const AccessInfo &info = memory.getAccesses()[access];
-  if (flow.isParameterMemory(access))
+  if (flow.isParameterMemory(access) && !memory.isUnread(access))
     return Reach::Must;
   Reach result = Reach::None;
   DataFlow::SpaceSlot slot = DataFlow::getSlot(info.space);

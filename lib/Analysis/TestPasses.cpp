@@ -7,6 +7,7 @@
 #include "d2k/Analysis/InFlight.h"
 #include "d2k/Analysis/KernelContext.h"
 #include "d2k/Analysis/LaneAddresses.h"
+#include "d2k/Analysis/LaunchValues.h"
 #include "d2k/Analysis/MatrixDescriptors.h"
 #include "d2k/Analysis/RingSlots.h"
 #include "d2k/Analysis/SharedObjects.h"
@@ -519,6 +520,44 @@ struct TestInFlight : KernelTestPass<TestInFlight> {
     return result + "}";
   }
 };
+
+struct TestLaunchValues : KernelTestPass<TestLaunchValues> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestLaunchValues)
+  TestLaunchValues() = default;
+  TestLaunchValues(const TestLaunchValues &other) : KernelTestPass(other) {}
+  StringRef getArgument() const final { return "test-launch-values"; }
+  StringRef getDescription() const final {
+    return "print what a launch decides, and what does not run then";
+  }
+  Option<std::string> launch{*this, "launch",
+                             llvm::cl::desc("numbers of the launch")};
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    std::optional<LaunchValues> values = parseLaunchValues(launch.getValue());
+    if (!values) {
+      kernel.getFunc().emitError("malformed launch");
+      return;
+    }
+    LaunchDecisions decisions = decideByLaunch(kernel, *values);
+    SymbolTableCollection symbols;
+    KernelContext decided(kernel.getFunc(), symbols, &decisions);
+    kernel.getFunc().emitRemark()
+        << (decisions.because.empty() ? "nothing" : decisions.because);
+    for (OpId op = 0; op < index.getNumOps(); ++op) {
+      std::string text;
+      for (uint32_t i = 0; i < index.getNumResults(op); ++i)
+        if (auto found =
+                decisions.known.constants.find(index.getFirstResult(op) + i);
+            found != decisions.known.constants.end())
+          text += " decided " + std::to_string(found->second);
+      if (kernel.getConstants().mayRun(op) &&
+          !decided.getConstants().mayRun(op))
+        text += " dead";
+      if (!text.empty())
+        index.getOp(op)->emitRemark() << StringRef(text).ltrim();
+    }
+  }
+};
 } // namespace
 
 void analysis::registerTestPasses() {
@@ -538,4 +577,5 @@ void analysis::registerTestPasses() {
   PassRegistration<TestWarpRoles>();
   PassRegistration<TestRingSlots>();
   PassRegistration<TestInFlight>();
+  PassRegistration<TestLaunchValues>();
 }

@@ -253,6 +253,9 @@ void ConstantValues::computeRanges() {
   for (ValueId v = 0; v < index.getNumValues(); ++v)
     if (std::optional<int64_t> value = getSigned(v))
       ranges[v] = Range::of(*value, *value);
+  if (known)
+    for (const auto &[value, range] : known->ranges)
+      ranges[value] = range;
   for (OpId op = 0; op < index.getNumOps(); ++op) {
     uint32_t count = index.getNumResults(op);
     for (uint32_t i = 0; i < count; ++i) {

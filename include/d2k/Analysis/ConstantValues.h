@@ -16,8 +16,9 @@
 // shift by the width, or tid.x > 5000.
 //
 // Not detected: values known through memory, relations between values, values
-// that a branch condition implies. Floating-point arithmetic is not folded, and
-// values wider than 64 bits are never constant.
+// that a branch condition implies. Floating-point numbers are compared, but
+// arithmetic with them is not folded, and values wider than 64 bits are never
+// constant.
 //
 // Unknown: isConstant false, range full. A block that is not reachable is
 // certain to be dead; a reachable one may still be dead.
@@ -44,9 +45,18 @@ struct Range {
   bool isNonNegative() const { return !full && low >= 0; }
 };
 
+/// What is known of values from elsewhere, such as the launch: they are this
+/// constant, or in this range, whatever their operation would make of it.
+struct KnownValues {
+  llvm::DenseMap<ValueId, uint64_t> constants;
+  llvm::DenseMap<ValueId, Range> ranges;
+};
+
 class ConstantValues {
 public:
-  explicit ConstantValues(const KernelIndex &index);
+  /// \p known, when given, has to outlive the analysis.
+  explicit ConstantValues(const KernelIndex &index,
+                          const KnownValues *known = nullptr);
 
   /// Bits of `value` when it is the same constant in every execution.
   std::optional<uint64_t> get(ValueId value) const {
@@ -82,6 +92,8 @@ private:
   void reach(uint32_t edge, BlockId to);
   void meetInto(ValueId value, Lattice with);
   void visitArgs(uint32_t edge, BlockId block);
+  /// The constant that `value` is known to be.
+  std::optional<uint64_t> getKnown(ValueId value) const;
   void computeRanges();
   Range rangeOf(OpId op, unsigned resultNo) const;
   /// The result of `op` when it is the same for all values of the operands
@@ -94,6 +106,7 @@ private:
   bool decideByRanges();
 
   const KernelIndex &index;
+  const KnownValues *known;
   std::vector<State> states;
   std::vector<uint64_t> bits;
   std::vector<Range> ranges;

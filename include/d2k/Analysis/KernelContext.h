@@ -22,25 +22,29 @@ namespace d2k::analysis {
 class LaneAddresses;
 class LaneForms;
 class SharedObjects;
+struct LaunchDecisions;
 
 class KernelContext {
 public:
-  /// \p symbols keeps the tables of symbols of the kernel's module.
-  KernelContext(kern::FuncOp func, mlir::SymbolTableCollection &symbols);
+  /// \p symbols keeps the tables of symbols of the kernel's module. With
+  /// \p decisions, which have to outlive it, the kernel is what runs under the
+  /// launch that makes them.
+  KernelContext(kern::FuncOp func, mlir::SymbolTableCollection &symbols,
+                const LaunchDecisions *decisions = nullptr);
   ~KernelContext();
 
   kern::FuncOp getFunc() const { return func; }
   const KernelIndex &getIndex() { return make(index, func); }
-  const ConstantValues &getConstants() { return make(constants, getIndex()); }
+  /// Null without a launch. Include LaunchValues.h to use them.
+  const LaunchDecisions *getDecisions() const { return decisions; }
+  const ConstantValues &getConstants();
   const Dominance &getDominance() {
     return make(dominance, getIndex(), getConstants());
   }
   const LoopNest &getLoops() {
     return make(loops, getIndex(), getConstants(), getDominance());
   }
-  const MemoryRoots &getMemory() {
-    return make(memory, getIndex(), getConstants(), symbols);
-  }
+  const MemoryRoots &getMemory();
   const DataFlow &getFlow() {
     return make(flow, getIndex(), getConstants(), getMemory(),
                 getDominance().getOrder());
@@ -96,6 +100,7 @@ private:
 
   kern::FuncOp func;
   mlir::SymbolTableCollection &symbols;
+  const LaunchDecisions *decisions;
   std::unique_ptr<KernelIndex> index;
   std::unique_ptr<ConstantValues> constants;
   std::unique_ptr<Dominance> dominance;

@@ -41,12 +41,19 @@
 
 #include "mlir/IR/SymbolTable.h"
 
+#include <map>
 #include <string>
 
 namespace d2k::analysis {
 
 using RootId = uint32_t;
 using ObjectId = uint32_t;
+
+/// Parameter and byte in it.
+using ParameterPlace = std::pair<unsigned, int64_t>;
+/// Pointers and tensor maps among the parameters that lead to memory which
+/// nobody reads after the kernel, with the name of that memory.
+using UnreadMemory = std::map<ParameterPlace, std::string>;
 
 /// Where an address comes from.
 struct Root {
@@ -72,6 +79,8 @@ struct Root {
   int64_t offset = 0;
   kern::Space space = kern::Space::Unknown;
   mlir::Operation *symbol = nullptr;
+  /// Nobody reads what the kernel writes there: it is no output.
+  bool isUnread = false;
 };
 
 /// One memory access with what is known about where it goes.
@@ -104,8 +113,10 @@ class MemoryRoots {
 public:
   /// \p symbols keeps the tables of symbols between kernels: a module may have
   /// 10^4 of each.
+  /// What is written to \p unread, when given, is no output.
   MemoryRoots(const KernelIndex &index, const ConstantValues &constants,
-              mlir::SymbolTableCollection &symbols);
+              mlir::SymbolTableCollection &symbols,
+              const UnreadMemory *unread = nullptr);
 
   const Root &getRoot(RootId root) const { return roots[root]; }
   uint32_t getNumRoots() const { return roots.size(); }
@@ -142,6 +153,9 @@ public:
   llvm::ArrayRef<uint32_t> getAccessesTo(ObjectId object) const {
     return objectAccesses[object];
   }
+
+  /// Whether nobody reads after the kernel what access number `access` writes.
+  bool isUnread(uint32_t access) const;
 
   /// For messages: "@smem", "parameter 2", "the pointer in parameter 0".
   std::string describe(RootId root) const;
@@ -180,6 +194,7 @@ private:
   const KernelIndex &index;
   const ConstantValues &constants;
   mlir::SymbolTableCollection &symbols;
+  const UnreadMemory *unread;
   std::vector<Root> roots;
   llvm::DenseMap<std::pair<uint32_t, uint64_t>, RootId> rootIds;
   std::vector<llvm::SmallVector<RootId, 2>> sets;
