@@ -64,8 +64,10 @@ struct UnitOutcome {
   std::string compiler;
   std::vector<std::string> diagnostics;
   std::vector<std::string> files;
-  KernelExtras extras;
-  bool isCompiled = false;
+  /// What was read, and who has read it: its code is looked at again when the
+  /// launches are known.
+  std::unique_ptr<Unit> unit;
+  std::unique_ptr<TierReader> ptxReader, sassReader;
   Tier ptxTier = Tier::Ptx;
   std::optional<Reading> ptx;
   std::vector<Reading> sass;
@@ -95,7 +97,8 @@ private:
   void readHost(const std::string &arch);
   void readPtx(Unit &unit, UnitOutcome &outcome);
   void readSass(Unit &unit, UnitOutcome &outcome);
-  Result<void> takeUnit(UnitOutcome unit);
+  Result<void> specialize(std::vector<UnitOutcome> &units);
+  Result<void> takeUnit(UnitOutcome &unit);
   void finishTier(Tier tier, bool wanted, bool found, const char *missing,
                   const std::vector<KernelFacts> &kernels);
   void finishClangTier();
@@ -346,7 +349,8 @@ Result<void> Pipeline::checkTarget(const std::string &name,
 
 void Pipeline::readPtx(Unit &unit, UnitOutcome &outcome) {
   Timer timer(outcome.ptxSeconds);
-  TierReader reader(request, keepKern);
+  outcome.ptxReader = std::make_unique<TierReader>(request, keepKern);
+  TierReader &reader = *outcome.ptxReader;
   outcome.ptx = {
       unit.ptx->name,
       reader.readPtx(unit.ptx->name, std::move(unit.ptx->text), unit.ptxTier)};
@@ -368,7 +372,8 @@ void Pipeline::readSass(Unit &unit, UnitOutcome &outcome) {
       unit.extras.loops = (*host)->loops;
   }
   Timer timer(outcome.sassSeconds);
-  TierReader reader(request, keepKern);
+  outcome.sassReader = std::make_unique<TierReader>(request, keepKern);
+  TierReader &reader = *outcome.sassReader;
   if (unit.disassembly)
     outcome.sass.push_back(
         {unit.disassembly->path, reader.readDisassembly(*unit.disassembly)});
@@ -383,21 +388,21 @@ void Pipeline::readSass(Unit &unit, UnitOutcome &outcome) {
 /// Compiles `input` where that is needed and reads its tiers.
 UnitOutcome Pipeline::readUnit(const Input &input) {
   UnitOutcome outcome;
-  Result<Unit> unit = makeUnit(input, outcome);
-  if (!unit) {
-    outcome.opened = forwardFailure(std::move(unit));
+  Result<Unit> made = makeUnit(input, outcome);
+  if (!made) {
+    outcome.opened = forwardFailure(std::move(made));
     return outcome;
   }
-  outcome.isCompiled = unit->isCompiled;
+  outcome.unit = std::make_unique<Unit>(std::move(*made));
+  Unit &unit = *outcome.unit;
   std::vector<std::function<void()>> tasks;
-  if (request.readPtx && unit->ptx)
-    tasks.push_back([&] { readPtx(*unit, outcome); });
+  if (request.readPtx && unit.ptx)
+    tasks.push_back([&] { readPtx(unit, outcome); });
   if (request.readSass)
-    tasks.push_back([&] { readSass(*unit, outcome); });
+    tasks.push_back([&] { readSass(unit, outcome); });
   // The IR is in the order of the tiers; with several inputs every processor
   // has enough to do.
   runTasks(keepKern || inputs.size() > 1 ? 1 : jobs, tasks);
-  outcome.extras = std::move(unit->extras);
   return outcome;
 }
 
@@ -427,7 +432,60 @@ Result<void> Pipeline::addResult(const std::string &name, TierResult result,
   return {};
 }
 
-Result<void> Pipeline::takeUnit(UnitOutcome unit) {
+/// Adds to what the code of kernels says what their launches make of it.
+Result<void> Pipeline::specialize(std::vector<UnitOutcome> &units) {
+  auto visit = [&](auto visitTier) -> Result<void> {
+    for (UnitOutcome &unit : units) {
+      if (unit.ptx && unit.ptx->result)
+        if (Result<void> done =
+                visitTier(*unit.ptx, *unit.ptxReader, unit.ptxSeconds);
+            !done)
+          return done;
+      for (Reading &reading : unit.sass)
+        if (reading.result)
+          if (Result<void> done =
+                  visitTier(reading, *unit.sassReader, unit.sassSeconds);
+              !done)
+            return done;
+    }
+    return {};
+  };
+  // What PTX says of the use of parameters comes first: machine code says
+  // less.
+  Analysis known;
+  known.inputs = outcome.analysis.inputs;
+  std::set<std::string> names;
+  for (bool isPtx : {true, false})
+    for (const UnitOutcome &unit : units) {
+      auto add = [&](const Reading &reading) {
+        if (!reading.result)
+          return;
+        known.target = reading.result->target;
+        for (const KernelFacts &kernel : reading.result->kernels)
+          if (isPtx || !names.contains(kernel.name))
+            known.kernels.push_back(kernel);
+      };
+      if (isPtx && unit.ptx)
+        add(*unit.ptx);
+      else if (!isPtx)
+        llvm::for_each(unit.sass, add);
+      for (const KernelFacts &kernel : known.kernels)
+        names.insert(kernel.name);
+    }
+  if (known.kernels.empty())
+    return {};
+  readHost(known.target);
+  if (!*host)
+    return {};
+  properties::LaunchMap launches =
+      properties::findLaunches((*host).value(), known);
+  return visit([&](Reading &reading, TierReader &reader, double &seconds) {
+    Timer timer(seconds);
+    return reader.specialize(reading.name, launches, reading.result->kernels);
+  });
+}
+
+Result<void> Pipeline::takeUnit(UnitOutcome &unit) {
   if (!unit.opened)
     return std::move(unit.opened);
   TierStatus &ptx = outcome.analysis.tiers[unit.ptxTier];
@@ -444,7 +502,7 @@ Result<void> Pipeline::takeUnit(UnitOutcome unit) {
     Result<TierResult> &result = unit.ptx->result;
     if (!result)
       return forwardFailure(std::move(result));
-    addResources(unit.extras, result->kernels);
+    addResources(unit.unit->extras, result->kernels);
     if (Result<void> added =
             addResult(unit.ptx->name, std::move(*result), ptxKernels);
         !added)
@@ -454,7 +512,7 @@ Result<void> Pipeline::takeUnit(UnitOutcome unit) {
   for (Reading &reading : unit.sass) {
     Result<TierResult> &result = reading.result;
     if (!result) {
-      if (!unit.isCompiled)
+      if (!unit.unit->isCompiled)
         return forwardFailure(std::move(result));
       sass.state = result.error().kind == FailureKind::Environment
                        ? TierState::Unavailable
@@ -464,7 +522,7 @@ Result<void> Pipeline::takeUnit(UnitOutcome unit) {
     }
     hasSass = true;
     sass.tool = result->tool;
-    addResources(unit.extras, result->kernels);
+    addResources(unit.unit->extras, result->kernels);
     if (Result<void> added =
             addResult(reading.name, std::move(*result), sassKernels);
         !added)
@@ -614,8 +672,11 @@ Result<AnalyzeOutcome> Pipeline::run() {
     tasks.insert(tasks.begin() + (tasks.empty() ? 0 : 1),
                  [&] { readHost(request.arch.value_or(request.defaultArch)); });
   runTasks(jobs, tasks);
+  if (readsHost)
+    if (Result<void> done = specialize(units); !done)
+      return forwardFailure(std::move(done));
   for (UnitOutcome &unit : units)
-    if (Result<void> taken = takeUnit(std::move(unit)); !taken)
+    if (Result<void> taken = takeUnit(unit); !taken)
       return forwardFailure(std::move(taken));
 
   if (usesClang)

@@ -17,6 +17,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -60,14 +61,15 @@ static void refreshSnippets(KernelFacts &kernel, SourceCache &sources) {
 }
 
 Result<TierResult>
-TierReader::cached(const std::string &key,
-                   llvm::function_ref<Result<TierResult>()> make) {
+TierReader::cached(const std::string &name, const std::string &key,
+                   std::function<Result<TierResult>()> make) {
   // The IR is not kept.
   if (!cache.isEnabled() || keepKern)
     return make();
   if (std::optional<TierResult> found = cache.find(key)) {
     for (KernelFacts &kernel : found->kernels)
       refreshSnippets(kernel, sources);
+    unread[name] = std::move(make);
     return std::move(*found);
   }
   Result<TierResult> made = make();
@@ -95,12 +97,14 @@ static std::string describePlace(const std::string &name, mlir::Location loc) {
   return place + ": ";
 }
 
-/// Lifts with `lift`, inlines device functions and runs the detectors of
-/// `tier`.
-Result<TierResult> TierReader::analyzeKern(const std::string &name, Tier tier,
-                                           LiftFn lift) {
-  TierResult result;
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+Result<TierReader::Lifted *>
+TierReader::liftKern(const std::string &name, Tier tier,
+                     std::vector<std::string> &remarks, LiftFn lift) {
+  Lifted result;
+  result.tier = tier;
+  result.context = std::make_unique<mlir::MLIRContext>(
+      mlir::MLIRContext::Threading::DISABLED);
+  mlir::MLIRContext &context = *result.context;
   context.loadDialect<kern::KernDialect>();
   std::string failures;
   mlir::ScopedDiagnosticHandler handler(
@@ -110,45 +114,83 @@ Result<TierResult> TierReader::analyzeKern(const std::string &name, Tier tier,
         if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
           failures += "\n" + text;
         else
-          result.remarks.push_back(text);
+          remarks.push_back(text);
         return mlir::success();
       });
-  mlir::OwningOpRef<mlir::ModuleOp> module = lift(context);
+  result.module = lift(context);
   // Ill-typed PTX, which ptxas would refuse, lifts to IR that does not verify.
-  if (!module || mlir::failed(mlir::verify(*module)))
+  if (!result.module || mlir::failed(mlir::verify(*result.module)))
     return fail(FailureKind::Input,
                 name + ": cannot be lifted to kern:" + failures);
   mlir::PassManager passes(&context);
   passes.enableVerifier(false);
   passes.addPass(kern::createInlineCalls());
-  if (mlir::failed(passes.run(*module)))
+  if (mlir::failed(passes.run(*result.module)))
     return fail(FailureKind::Internal,
                 name + ": inlining of device functions failed:" + failures);
+  // A module goes before its context does.
+  lifted.erase(name);
+  return &lifted.emplace(name, std::move(result)).first->second;
+}
 
-  if (auto attr = (*module)->getAttrOfType<mlir::StringAttr>("kern.target"))
-    result.target = attr.getValue().str();
-  if (keepKern) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    (*module)->print(stream);
-    kern.push_back(std::move(text));
-  }
-
+properties::Options TierReader::makeOptions(Tier tier) {
   properties::Options options;
   options.tier = tier;
   options.isAuthored = [this](llvm::StringRef file) {
     return authored.contains(file);
   };
   if (request.kernelFilter)
-    options.kernelFilter = [&](llvm::StringRef mangled,
-                               llvm::StringRef demangled) {
+    options.kernelFilter = [this](llvm::StringRef mangled,
+                                  llvm::StringRef demangled) {
       return request.kernelFilter(mangled.str(), demangled.str());
     };
+  return options;
+}
+
+/// Lifts with `lift` and runs the detectors of `tier`.
+Result<TierResult> TierReader::analyzeKern(const std::string &name, Tier tier,
+                                           LiftFn lift) {
+  TierResult result;
+  Result<Lifted *> made = liftKern(name, tier, result.remarks, lift);
+  if (!made)
+    return forwardFailure(std::move(made));
+  mlir::ModuleOp module = *(*made)->module;
+  if (auto attr = module->getAttrOfType<mlir::StringAttr>("kern.target"))
+    result.target = attr.getValue().str();
+  if (keepKern) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module->print(stream);
+    kern.push_back(std::move(text));
+  }
   result.kernels = properties::analyzeModule(
-      *module, options, [&](llvm::StringRef file, int64_t line) {
+      module, makeOptions(tier), [&](llvm::StringRef file, int64_t line) {
         return sources.getLine(file, line);
       });
   return result;
+}
+
+Result<void> TierReader::specialize(const std::string &name,
+                                    const properties::LaunchMap &launches,
+                                    std::vector<KernelFacts> &kernels) {
+  bool anyLaunch = llvm::any_of(kernels, [&](const KernelFacts &kernel) {
+    return launches.contains(kernel.name);
+  });
+  if (!anyLaunch)
+    return {};
+  if (auto make = unread.find(name); make != unread.end())
+    if (Result<TierResult> made = make->second(); !made)
+      return forwardFailure(std::move(made));
+  auto found = lifted.find(name);
+  if (found == lifted.end())
+    return {};
+  properties::specializeKernels(
+      *found->second.module, makeOptions(found->second.tier),
+      [&](llvm::StringRef file, int64_t line) {
+        return sources.getLine(file, line);
+      },
+      launches, kernels);
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -167,7 +209,7 @@ Result<TierResult> TierReader::readPtx(const std::string &name,
                                        std::string text, Tier tier) {
   // From here on its lines are snippets.
   llvm::StringRef kept = sources.add(name, std::move(text));
-  auto read = [&]() -> Result<TierResult> {
+  auto read = [this, name, kept, tier]() -> Result<TierResult> {
     auto buffer = llvm::MemoryBuffer::getMemBuffer(
         kept, name, /*RequiresNullTerminator=*/true);
     std::string errors;
@@ -198,7 +240,7 @@ Result<TierResult> TierReader::readPtx(const std::string &name,
                              remarks.end());
     return result;
   };
-  return cached(makeKey(getTierName(tier), name, kept), read);
+  return cached(name, makeKey(getTierName(tier), name, kept), read);
 }
 
 //===----------------------------------------------------------------------===//
@@ -298,7 +340,7 @@ static std::string describe(const KernelExtras &extras) {
 
 Result<TierResult> TierReader::readCode(const sass::Image &image,
                                         const KernelExtras &extras) {
-  auto read = [&]() -> Result<TierResult> {
+  auto read = [this, &image, &extras]() -> Result<TierResult> {
     sass::ReadOptions options;
     options.prepared = extras.disassembler.get();
     Result<sass::Module> module = sass::readImage(image, options);
@@ -306,17 +348,19 @@ Result<TierResult> TierReader::readCode(const sass::Image &image,
       return forwardFailure(std::move(module));
     return analyzeCode(*module, extras);
   };
-  return cached(makeKey("sass", image.name, image.bytes, describe(extras)),
+  return cached(image.name,
+                makeKey("sass", image.name, image.bytes, describe(extras)),
                 read);
 }
 
 Result<TierResult> TierReader::readDisassembly(const Input &input) {
-  auto read = [&]() -> Result<TierResult> {
+  auto read = [this, &input]() -> Result<TierResult> {
     Result<sass::Module> module =
         sass::readNvdisasmJson(input.bytes, input.path);
     if (!module)
       return forwardFailure(std::move(module));
     return analyzeCode(*module, {});
   };
-  return cached(makeKey("disassembly", input.path, input.bytes), read);
+  return cached(input.path, makeKey("disassembly", input.path, input.bytes),
+                read);
 }

@@ -14,11 +14,15 @@
 #include "d2k/Driver/Compile.h"
 #include "d2k/Fact/SourceLoop.h"
 #include "d2k/Frontend/SASS/Module.h"
+#include "d2k/Properties/LaunchedKernels.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <functional>
+#include <map>
 
 namespace d2k {
 
@@ -49,6 +53,13 @@ public:
   /// The kernels of what `nvdisasm -json` printed.
   Result<TierResult> readDisassembly(const Input &input);
 
+  /// Replaces what \p kernels, those of input \p name that it read, say by what
+  /// holds under \p launches. Fails when the input has to be read again and
+  /// cannot.
+  Result<void> specialize(const std::string &name,
+                          const properties::LaunchMap &launches,
+                          std::vector<KernelFacts> &kernels);
+
   /// Seconds that nvdisasm took.
   double getDisassemblySeconds() const { return disassemblySeconds; }
   /// Takes the IR that was kept, one text an input.
@@ -60,13 +71,24 @@ private:
                       llvm::StringRef content, llvm::StringRef extras = {});
   using LiftFn = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(
       mlir::MLIRContext &)>;
+  /// An input as kern.
+  struct Lifted {
+    Tier tier = Tier::Ptx;
+    std::unique_ptr<mlir::MLIRContext> context;
+    mlir::OwningOpRef<mlir::ModuleOp> module;
+  };
+  /// Lifts with `lift` and inlines device functions; keeps the module.
+  Result<Lifted *> liftKern(const std::string &name, Tier tier,
+                            std::vector<std::string> &remarks, LiftFn lift);
+  properties::Options makeOptions(Tier tier);
   Result<TierResult> analyzeKern(const std::string &name, Tier tier,
                                  LiftFn lift);
   Result<TierResult> analyzeCode(const sass::Module &module,
                                  const KernelExtras &extras);
-  /// `make()`, or what the cache has under `key`.
-  Result<TierResult> cached(const std::string &key,
-                            llvm::function_ref<Result<TierResult>()> make);
+  /// `make()`, or what the cache has under `key`; `make` reads input `name`
+  /// again when its code is needed after all.
+  Result<TierResult> cached(const std::string &name, const std::string &key,
+                            std::function<Result<TierResult>()> make);
 
   const AnalyzeRequest &request;
   bool keepKern;
@@ -75,6 +97,9 @@ private:
   double disassemblySeconds = 0;
   SourceCache sources;
   std::vector<std::string> kern;
+  /// By input. Those that the cache had are read again when they are needed.
+  std::map<std::string, Lifted> lifted;
+  std::map<std::string, std::function<Result<TierResult>()>> unread;
 };
 
 } // namespace d2k

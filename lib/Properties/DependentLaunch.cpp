@@ -46,10 +46,13 @@ static void detect(Detector &detector) {
 }
 
 /// Whether the kernel's code waits or triggers: PTX left that undecided.
-static bool reachesFor(const KernelFacts &kernel, llvm::StringRef words,
+static bool reachesFor(const KernelFacts &kernel, const cuda::HostTrace &trace,
+                       llvm::StringRef words,
                        std::vector<SourceLocation> &where) {
   for (const Undecided &entry : kernel.undecided)
     if (entry.property == "dependent_launch" &&
+        (entry.workloads.empty() ||
+         llvm::is_contained(entry.workloads, trace.workload)) &&
         llvm::StringRef(entry.reason).contains(words)) {
       where.insert(where.end(), entry.where.begin(), entry.where.end());
       return true;
@@ -70,8 +73,8 @@ static void detectHost(HostDetector &detector) {
         continue;
       const KernelFacts &kernel = detector.getAnalysis().kernels[*index];
       std::vector<SourceLocation> waits, triggers;
-      bool doesWait = reachesFor(kernel, kWaits, waits);
-      bool doesTrigger = reachesFor(kernel, kTriggers, triggers);
+      bool doesWait = reachesFor(kernel, trace, kWaits, waits);
+      bool doesTrigger = reachesFor(kernel, trace, kTriggers, triggers);
       if (!doesWait && !doesTrigger)
         continue;
       settled.insert(*index);

@@ -262,7 +262,8 @@ static void detectHost(HostDetector &detector) {
       }
       for (const LaunchClaim &claim :
            detector.getAnalysis().kernels[*index].launchClaims) {
-        if (claim.property != "distributed_smem")
+        if (claim.property != "distributed_smem" ||
+            !detector.isOpen(trace, *index, claim.property))
           continue;
         launched.insert(*index);
         std::vector<SourceLocation> where = claim.where;

@@ -188,7 +188,12 @@ static void judge(HostDetector &detector, Sites &sites, size_t kernel,
   if (choice && !plain && isOneChoice) {
     AttributeMap attributes;
     attributes["op"] = choice->op;
-    return detector.addSourceFact(kernel, std::move(attributes), entry.where);
+    if (entry.workloads.empty())
+      return detector.addSourceFact(kernel, std::move(attributes), entry.where);
+    for (const HostTrace &trace : detector.getTraces())
+      if (llvm::is_contained(entry.workloads, trace.workload))
+        detector.addFact(trace, kernel, attributes, entry.where);
+    return;
   }
   if (!choice && plain)
     return detector.addNearMiss(

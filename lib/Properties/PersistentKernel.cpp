@@ -642,7 +642,8 @@ static void detectHost(HostDetector &detector) {
         continue;
       const KernelFacts &kernel = detector.getAnalysis().kernels[*index];
       for (const LaunchClaim &claim : kernel.launchClaims) {
-        if (claim.property != "persistent_kernel")
+        if (claim.property != "persistent_kernel" ||
+            !detector.isOpen(trace, *index, claim.property))
           continue;
         launched.insert(*index);
         Verdict verdict = judgeLaunch(trace, *event, claim, kernel, target);

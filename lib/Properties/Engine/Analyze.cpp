@@ -3,6 +3,7 @@
 // Runs all detectors over the kernels of a module and gathers what is known
 // about each kernel besides: loops, static shared memory, completeness.
 
+#include "Engine/AnalyzeKernel.h"
 #include "Engine/Detector.h"
 
 #include "llvm/Demangle/Demangle.h"
@@ -108,6 +109,35 @@ getStaticShared(mlir::ModuleOp module) {
   return bytes;
 }
 
+static uint64_t countOperations(kern::FuncOp func) {
+  uint64_t count = 0;
+  for (mlir::Block &block : func.getBody())
+    count += block.getOperations().size();
+  return count;
+}
+
+bool properties::exceedsLimit(kern::FuncOp func, const Options &options) {
+  return options.maxOperations != 0 &&
+         countOperations(func) > options.maxOperations;
+}
+
+void properties::analyzeKernel(KernelContext &kernel, const Options &options,
+                               const SnippetProvider &snippets,
+                               KernelFacts &facts) {
+  Detector detector(kernel, options, snippets);
+  fillLoops(detector, facts);
+  if (kernel.getProvenance().getUnmodelled().empty())
+    facts.completeTiers.insert(options.tier);
+  fillParameterUses(kernel, facts);
+  for (const Property &property : getProperties()) {
+    if (!property.info.isDetectedAt(options.tier))
+      continue;
+    property.detect(detector);
+    detector.finish(property.info.id, facts);
+  }
+  facts.normalize();
+}
+
 std::vector<KernelFacts>
 properties::analyzeModule(mlir::ModuleOp module, const Options &options,
                           const SnippetProvider &snippets) {
@@ -132,43 +162,24 @@ properties::analyzeModule(mlir::ModuleOp module, const Options &options,
     facts.sharedBytes = shared.lookup(func.getSymNameAttr());
 
     KernelContext kernel(func, symbols);
-    Detector detector(kernel, options, snippets);
-    uint64_t numOps = 0;
-    if (options.maxOperations != 0)
-      for (mlir::Block &block : func.getBody())
-        numOps += block.getOperations().size();
-    if (options.maxOperations != 0 && numOps > options.maxOperations) {
+    if (exceedsLimit(func, options)) {
+      Detector detector(kernel, options, snippets);
       for (const Property &property : getProperties()) {
         if (!property.info.isDetectedAt(options.tier))
           continue;
         Undecided entry;
         entry.property = property.info.id;
-        entry.reason = "the kernel has " + std::to_string(numOps) +
+        entry.reason = "the kernel has " +
+                       std::to_string(countOperations(func)) +
                        " operations, more than the limit of " +
                        std::to_string(options.maxOperations);
         entry.wouldDecide = "a higher limit";
         entry.where.push_back(detector.getPlace(func.getLoc()));
         facts.undecided.push_back(std::move(entry));
       }
-      result.push_back(std::move(facts));
-      continue;
+    } else {
+      analyzeKernel(kernel, options, snippets, facts);
     }
-
-    fillLoops(detector, facts);
-    if (kernel.getProvenance().getUnmodelled().empty())
-      facts.completeTiers.insert(options.tier);
-    if (options.tier == Tier::Ptx || options.tier == Tier::PtxClang)
-      fillParameterUses(kernel, facts);
-    else
-      // Machine code has one block of parameters, not a list.
-      facts.readsUnknown = facts.writesUnknown = true;
-    for (const Property &property : getProperties()) {
-      if (!property.info.isDetectedAt(options.tier))
-        continue;
-      property.detect(detector);
-      detector.finish(property.info.id, facts);
-    }
-    facts.normalize();
     result.push_back(std::move(facts));
   }
   return result;

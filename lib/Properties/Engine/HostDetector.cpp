@@ -87,6 +87,29 @@ Tristate HostDetector::hasBlocks(const cuda::Event &event) {
   return known ? Tristate::Yes : Tristate::Unknown;
 }
 
+bool HostDetector::isIssued(const cuda::HostTrace &trace,
+                            const cuda::Event &event) {
+  if (!trace.workload.empty())
+    return event.certain && event.count.value &&
+           hasBlocks(event) == Tristate::Yes;
+  auto depends = [](const cuda::Quantity &quantity) {
+    return quantity.value || quantity.origins.problem;
+  };
+  return event.dependsOnArguments && depends(event.count) &&
+         llvm::all_of(event.grid, depends) &&
+         llvm::all_of(event.block, depends);
+}
+
+bool HostDetector::isOpen(const cuda::HostTrace &trace, size_t kernel,
+                          llvm::StringRef property) const {
+  return llvm::any_of(
+      analysis.kernels[kernel].undecided, [&](const Undecided &entry) {
+        return entry.property == property &&
+               (entry.workloads.empty() ||
+                llvm::is_contained(entry.workloads, trace.workload));
+      });
+}
+
 std::vector<const cuda::Event *>
 HostDetector::getLaunches(const cuda::HostTrace &trace) const {
   std::vector<const cuda::Event *> result;
@@ -286,20 +309,6 @@ void HostDetector::finish(const PropertyInfo &info) {
 // Reachability
 //===----------------------------------------------------------------------===//
 
-/// Whether \p event is issued: always, or, where no workload says with what the
-/// host function is called, under some arguments.
-static bool isIssued(const cuda::HostTrace &trace, const cuda::Event &event) {
-  if (!trace.workload.empty())
-    return event.certain && event.count.value &&
-           HostDetector::hasBlocks(event) == Tristate::Yes;
-  auto depends = [](const cuda::Quantity &quantity) {
-    return quantity.value || quantity.origins.problem;
-  };
-  return event.dependsOnArguments && depends(event.count) &&
-         llvm::all_of(event.grid, depends) &&
-         llvm::all_of(event.block, depends);
-}
-
 /// How \p kernel is launched in one trace, and whether for a result; \p uses
 /// are those of the trace's events.
 static Tristate getReach(const HostDetector &detector,
@@ -333,7 +342,7 @@ static Tristate getReach(const HostDetector &detector,
       because = uses[i].because;
     if (uses[i].used == Tristate::No)
       continue;
-    if (isIssued(trace, event) && uses[i].used == Tristate::Yes)
+    if (HostDetector::isIssued(trace, event) && uses[i].used == Tristate::Yes)
       result = Tristate::Yes;
     else if (result == Tristate::No)
       result = Tristate::Unknown;

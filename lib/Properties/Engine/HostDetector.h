@@ -39,9 +39,17 @@ public:
   /// Whether \p event launches blocks: some extent of the grid is 0, or not
   /// known.
   static Tristate hasBlocks(const cuda::Event &event);
+  /// Whether \p event is issued: always, or, where no workload says with what
+  /// the host function is called, under some arguments.
+  static bool isIssued(const cuda::HostTrace &trace, const cuda::Event &event);
   /// Launches of \p trace that may have blocks.
   std::vector<const cuda::Event *>
   getLaunches(const cuda::HostTrace &trace) const;
+
+  /// Whether the code of kernel \p kernel leaves \p property open under
+  /// \p trace: then the launch settles what LaunchClaims say.
+  bool isOpen(const cuda::HostTrace &trace, size_t kernel,
+              llvm::StringRef property) const;
 
   /// What happened in \p trace makes a fact. \p kernel is an index in
   /// Analysis::kernels for a property of a kernel, nothing for one of the host.

@@ -4,6 +4,8 @@
 
 #include "Engine/Detector.h"
 
+#include "d2k/Analysis/LaunchValues.h"
+
 using namespace d2k;
 using namespace d2k::analysis;
 using namespace d2k::properties;
@@ -14,6 +16,8 @@ static const char *const kProfile =
 Judgement Detector::judgeRuns(OpId op) {
   if (getConstants().mayRun(op))
     return Judgement::proved();
+  if (const LaunchDecisions *decisions = kernel.getDecisions())
+    return Judgement::nearMiss("does not run " + decisions->launch);
   return Judgement::nearMiss(
       "never runs: the condition it stands under is constantly false");
 }

@@ -150,11 +150,12 @@ ResultUse Walk::judgePart(const Event &event, BufferPart part,
 ResultUse Walk::visitLaunch(const Event &event, const BufferUses &uses) {
   ResultUse use;
   if (!uses.writesUnknown && !uses.writes.empty()) {
-    use.used = Tristate::No;
+    bool isFirst = true;
     for (const auto &[part, bytes] : uses.writes) {
       ResultUse one = judgePart(event, part, bytes);
-      if (use.because.empty() || one.used > use.used)
+      if (isFirst || one.used > use.used)
         use = one;
+      isFirst = false;
     }
   }
   if (use.used == Tristate::No)
@@ -222,4 +223,37 @@ std::vector<ResultUse> Walk::run() {
 std::vector<ResultUse> properties::getResultUses(const HostDetector &detector,
                                                  const HostTrace &trace) {
   return Walk(detector, trace).run();
+}
+
+std::vector<bool> properties::getUnreadBuffers(const HostDetector &detector,
+                                               const HostTrace &trace) {
+  std::vector<bool> unread;
+  for (const Buffer &buffer : trace.buffers)
+    unread.push_back(trace.complete && isPrivate(buffer));
+  auto readAll = [&] { unread.assign(unread.size(), false); };
+  for (const Event &event : trace.events) {
+    switch (event.kind) {
+    case EventKind::Launch: {
+      BufferUses uses = getBufferUses(detector, trace, event);
+      if (uses.readsUnknown)
+        readAll();
+      for (const BufferPart &part : uses.reads)
+        unread[part.first] = false;
+      break;
+    }
+    case EventKind::Copy:
+      if (event.source)
+        unread[*event.source] = false;
+      else
+        readAll();
+      break;
+    case EventKind::Library:
+    case EventKind::Opaque:
+      readAll();
+      break;
+    default:
+      break;
+    }
+  }
+  return unread;
 }

@@ -40,6 +40,12 @@ struct ResultUse {
 std::vector<ResultUse> getResultUses(const HostDetector &detector,
                                      const cuda::HostTrace &trace);
 
+/// For each buffer of \p trace, whether nothing in the call reads it and nobody
+/// else can: workspace, and allocations that the caller does not get. What a
+/// kernel writes there is no result.
+std::vector<bool> getUnreadBuffers(const HostDetector &detector,
+                                   const cuda::HostTrace &trace);
+
 } // namespace d2k::properties
 
 #endif // D2K_LIB_PROPERTIES_ENGINE_RESULTUSE_H

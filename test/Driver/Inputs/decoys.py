@@ -26,7 +26,7 @@ kTricks = {
     "unused_buffer": "is the same one all the time, and the others are not used",
     "same_thread": "stages data that only the thread which wrote it reads",
     "zero_products": "multiplies no input data: A and B are made from constants",
-    "setmaxnreg": "a condition that does not tell warps apart",
+    "setmaxnreg": "does not run as launched at decoy_setmaxnreg.cu:",
     "persistent_once": "there is a block for each tile, and the loop runs once",
     "waited_at_once": "in the same iteration: nothing is in flight while the loop",
     "write_side_swizzle": "the write side alone is permuted",
