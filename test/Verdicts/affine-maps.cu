@@ -5,6 +5,7 @@
 //
 // VERDICTS arch=sm_90a entry=run read=sass
 
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #define ARGS const float *x, const float *g, const float *b, float *y, int n
@@ -108,6 +109,20 @@ __global__ void __launch_bounds__(256) residual(ARGS) {
   ROW y[AT] = y[AT] * r * b[i];
 }
 
+// EXPECT convertedSquares: prologue_fusion absent: squares of halves, each converted twice
+// EXPECT convertedSquares: epilogue_fusion absent: no product of two inputs
+// EXPECT convertedSquares: register_tiling absent: one sum
+__global__ void __launch_bounds__(256)
+    convertedSquares(const __half *x, const __half *g, __half *y, int n) {
+  float q = 0;
+  for (int i = 0; i < n; ++i)
+    q += __half2float(x[i]) * __half2float(x[i]);
+  int i = blockIdx.x * 256 + threadIdx.x;
+  float a = __half2float(x[i]) * rsqrtf(q / n) * __half2float(g[i]);
+  float b = __half2float(x[i ^ 1]) * rsqrtf(q / n) * __half2float(g[i ^ 1]);
+  y[i] = __float2half(a * 0.6f - b * 0.8f);
+}
+
 void run(float *a, float *b, float **o, cudaStream_t s) {
   squaresThenMap<<<64, 256, 0, s>>>(a, b, b, o[0], 8192);
   squaresThenColumns<<<64, 256, 0, s>>>(a, b, b, o[1], 8192);
@@ -117,4 +132,5 @@ void run(float *a, float *b, float **o, cudaStream_t s) {
   similarity<<<64, 256, 0, s>>>(a, b, b, o[5], 8192);
   averaged<<<1, 256, 0, s>>>(a, b, b, o[6], 1024);
   residual<<<64, 256, 0, s>>>(a, b, b, o[7], 8192);
+  convertedSquares<<<64, 256, 0, s>>>((__half *)a, (__half *)b, (__half *)o[8], 512);
 }
