@@ -141,6 +141,9 @@ private:
         if (!data.empty()) {
           if (!llvm::is_contained(data, index.getValue(value)))
             continue;
+          // A store that cannot run has no access.
+          if (detector.getMemory().getAccessesOf(user).empty())
+            continue;
           uint32_t access = detector.getMemory().getFirstAccess(user);
           for (ObjectId object : detector.getMemory().getObjectsOf(access))
             staged |= readHere.contains(object);
