@@ -176,25 +176,28 @@ LaneAddresses::getSpans(uint32_t access, LaneForms &forms, bool isGlobal) {
                uint64_t(kSector);
   }
   unsigned threads = forms.getNumThreads();
+  const int64_t *rest = form.rest.data();
+  unsigned step = form.rest.isSame() ? 0 : 1;
   std::vector<LaneSpans> result;
+  result.reserve(threads / kWarp);
   for (unsigned warp = 0; warp < threads / kWarp; ++warp) {
-    LaneSpans spans;
+    LaneSpans &spans = result.emplace_back();
     spans.bytes = *bytes;
     bool any = false;
     for (unsigned lane = 0; lane < lanes; ++lane) {
       unsigned t = warp * kWarp + lane;
       if (!active[t])
         continue;
-      int64_t start = form.rest[t] + info.access.offset;
-      if (isGlobal && !aligned)
-        start = form.rest[t] - form.rest[warp * kWarp];
+      int64_t start = isGlobal && !aligned
+                          ? rest[t * step] - rest[warp * kWarp * step]
+                          : rest[t * step] + info.access.offset;
       for (auto [factor, distance] : rows)
         start += ((*factor)[t] - (*factor)[warp * kWarp]) * distance;
       spans.start[lane] = start;
       any = true;
     }
-    if (any)
-      result.push_back(spans);
+    if (!any)
+      result.pop_back();
   }
   return result;
 }

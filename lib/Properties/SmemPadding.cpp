@@ -3,7 +3,7 @@
 // smem_padding: rows in shared memory are longer than what they hold, so that
 // lanes which use a column meet different banks.
 
-#include "Engine/StagedTiles.h"
+#include "Engine/TileOrder.h"
 
 #include "d2k/Analysis/LaneAddresses.h"
 
@@ -28,7 +28,8 @@ static std::optional<Rows> findRows(Detector &detector,
   std::vector<ByteRun> runs;
   for (uint32_t w : writers) {
     std::optional<unsigned> bytes = lanes.getLaneBytes(w);
-    std::optional<Touches> touches = getTouches(detector, w);
+    std::shared_ptr<const Touches> touches =
+        detector.getTileOrder().getTouches(w);
     if (!bytes || !touches)
       return std::nullopt;
     llvm::append_range(runs,
@@ -51,7 +52,8 @@ static std::optional<std::pair<unsigned, unsigned>>
 compare(Detector &detector, uint32_t access, Rows rows) {
   LaneAddresses &lanes = detector.getKernel().getLaneAddresses();
   std::optional<unsigned> bytes = lanes.getLaneBytes(access);
-  std::optional<Touches> touches = getTouches(detector, access);
+  std::shared_ptr<const Touches> touches =
+      detector.getTileOrder().getTouches(access);
   if (!bytes || !touches)
     return std::nullopt;
   if (touches->any([&](const Touch &touch) {

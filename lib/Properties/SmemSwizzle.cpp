@@ -9,7 +9,7 @@
 // constant is none.
 
 #include "Engine/AsyncAnalyses.h"
-#include "Engine/StagedTiles.h"
+#include "Engine/TileOrder.h"
 
 #include "d2k/Analysis/LaneAddresses.h"
 #include "d2k/Analysis/MatrixDescriptors.h"
@@ -45,22 +45,21 @@ struct Permutation {
 
 /// Lane addresses of one access, from the tile's base.
 struct WarpTouches {
-  Touches touches;
+  std::shared_ptr<const Touches> touches;
   int64_t origin = 0;
   unsigned bytes = 0;
 
   /// Whether \p fn, which gets the lanes of a warp in one iteration, is true of
-  /// all; with \p once, in the first iteration only.
+  /// all.
   template <typename Fn>
-  bool all(Fn fn, bool once = false) const {
-    llvm::ArrayRef<int64_t> moves = touches.moves;
-    for (int64_t move : once ? moves.take_front(1) : moves)
-      for (auto touch = touches.first.begin(); touch != touches.first.end();) {
+  bool all(Fn fn) const {
+    llvm::ArrayRef<Touch> first = touches->first;
+    for (int64_t move : touches->moves)
+      for (const Touch *touch = first.begin(); touch != first.end();) {
         LaneSpans warp;
         warp.bytes = bytes;
         unsigned number = touch->thread / 32;
-        for (; touch != touches.first.end() && touch->thread / 32 == number;
-             ++touch)
+        for (; touch != first.end() && touch->thread / 32 == number; ++touch)
           warp.start[touch->thread % 32] = origin + touch->at + move;
         if (!fn(warp))
           return false;
@@ -75,10 +74,11 @@ static std::optional<WarpTouches> getWarps(Detector &detector, uint32_t access,
                                            int64_t origin) {
   LaneAddresses &lanes = detector.getKernel().getLaneAddresses();
   std::optional<unsigned> bytes = lanes.getLaneBytes(access);
-  std::optional<Touches> touches = getTouches(detector, access);
+  std::shared_ptr<const Touches> touches =
+      detector.getTileOrder().getTouches(access);
   if (!bytes || !touches)
     return std::nullopt;
-  return WarpTouches{std::move(*touches), origin, *bytes};
+  return WarpTouches{std::move(touches), origin, *bytes};
 }
 
 /// Whether lane l is at a + sum of d[i] over the bits i of l, in every warp
@@ -86,12 +86,12 @@ static std::optional<WarpTouches> getWarps(Detector &detector, uint32_t access,
 static bool isSum(llvm::ArrayRef<WarpTouches> accesses,
                   const Permutation &undo) {
   std::optional<std::array<int64_t, 5>> steps;
-  auto isSumInWarp = [&](const LaneSpans &warp) {
-    std::array<int64_t, 32> at{};
+  auto isSumInWarp = [&](const WarpTouches &access, const Touch *warp,
+                         int64_t move) {
+    std::array<int64_t, 32> at;
     for (unsigned l = 0; l < 32; ++l) {
-      if (!warp.start[l])
-        return false;
-      at[l] = undo.bits == 0 ? *warp.start[l] : undo.undo(*warp.start[l]);
+      int64_t start = access.origin + warp[l].at + move;
+      at[l] = undo.bits == 0 ? start : undo.undo(start);
     }
     std::array<int64_t, 5> own;
     for (unsigned i = 0; i < 5; ++i)
@@ -109,9 +109,21 @@ static bool isSum(llvm::ArrayRef<WarpTouches> accesses,
     return true;
   };
   // Without a permutation all iterations are alike.
-  for (const WarpTouches &access : accesses)
-    if (!access.all(isSumInWarp, /*once=*/undo.bits == 0))
+  for (const WarpTouches &access : accesses) {
+    llvm::ArrayRef<Touch> first = access.touches->first;
+    llvm::ArrayRef<int64_t> moves = access.touches->moves;
+    if (undo.bits == 0)
+      moves = moves.take_front(1);
+    // Threads ascend: a warp with all its lanes is 32 in a row.
+    if (first.size() % 32 != 0)
       return false;
+    for (int64_t move : moves)
+      for (size_t i = 0; i < first.size(); i += 32)
+        if (first[i].thread % 32 != 0 ||
+            first[i + 31].thread != first[i].thread + 31 ||
+            !isSumInWarp(access, &first[i], move))
+          return false;
+  }
   return steps.has_value();
 }
 

@@ -21,11 +21,11 @@ using namespace d2k::properties;
 /// The bit of ages that are no longer told apart.
 static constexpr uint32_t kOldest = 1u << 31;
 
-/// Whether two accesses to shared memory may touch the same bytes, in any
-/// iteration.
-static bool mayOverlap(Detector &detector, uint32_t access, uint32_t other) {
-  const SharedObjects &shared = detector.getKernel().getSharedObjects();
-  const SharedPlace &a = shared.getPlace(access), &b = shared.getPlace(other);
+/// Whether two accesses to shared memory at places \p a and \p b may touch the
+/// same bytes, in any iteration.
+static bool mayOverlap(const MemoryRoots &memory, uint32_t access,
+                       const SharedPlace &a, uint32_t other,
+                       const SharedPlace &b) {
   if (a.object != kNone && b.object != kNone) {
     if (a.object != b.object)
       return false;
@@ -34,7 +34,6 @@ static bool mayOverlap(Detector &detector, uint32_t access, uint32_t other) {
     return a.low < b.high && b.low < a.high &&
            (a.ring != kNone || b.ring != kNone || a.slot == b.slot);
   }
-  const MemoryRoots &memory = detector.getMemory();
   return llvm::any_of(memory.getObjectsOf(access), [&](ObjectId object) {
     return llvm::is_contained(memory.getObjectsOf(other), object);
   });
@@ -332,15 +331,25 @@ EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
   if (!llvm::isa<kern::AsyncCopyOp>(index.getOp(site.clones.front())) ||
       arrives())
     return early;
+  const MemoryRoots &memory = detector.getMemory();
+  const SharedObjects &shared = kernel.getSharedObjects();
+  llvm::SmallVector<uint32_t, 16> targets;
+  llvm::SmallVector<SharedPlace, 16> filled, read;
+  for (OpId copy : site.clones) {
+    targets.push_back(memory.getFirstAccess(copy) + 1);
+    filled.push_back(shared.getPlace(targets.back()));
+  }
   llvm::SmallVector<uint32_t, 16> candidates;
   std::vector<OpId> points;
   for (uint32_t reader : readers) {
-    if (llvm::none_of(site.clones, [&](OpId copy) {
-          return mayOverlap(
-              detector, detector.getMemory().getFirstAccess(copy) + 1, reader);
-        }))
+    const SharedPlace &place = shared.getPlace(reader);
+    bool overlaps = false;
+    for (size_t i = 0; i < targets.size() && !overlaps; ++i)
+      overlaps = mayOverlap(memory, targets[i], filled[i], reader, place);
+    if (!overlaps)
       continue;
     candidates.push_back(reader);
+    read.push_back(place);
     points.push_back(accesses[reader].op);
   }
   if (candidates.empty())
@@ -358,13 +367,14 @@ EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
     if (isOpen &&
         llvm::all_of(points, [&](OpId op) { return certain.contains(op); }))
       break;
-    uint32_t target = detector.getMemory().getFirstAccess(copy) + 1;
     std::vector<Ages> steady =
         async.inFlight.getSteady(copy, site.loop, points);
     for (auto [nth, reader] : llvm::enumerate(candidates)) {
       OpId op = points[nth];
       Ages ages = steady[nth];
-      if (ages.mayUnheard == 0 || !mayOverlap(detector, target, reader))
+      if (ages.mayUnheard == 0 ||
+          !mayOverlap(memory, targets[number], filled[number], reader,
+                      read[nth]))
         continue;
       if (ages.mustUnheard != ages.must && !unannounced.contains(op) &&
           isUnannounced(number, nth, ages.mustUnheard, candidates))
@@ -380,14 +390,14 @@ EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
         continue;
       }
       follow(candidates);
-      Path &write = writes[number], &read = reads[nth];
+      Path &write = writes[number], &path = reads[nth];
       unsigned least = llvm::popcount(ages.must),
                most = llvm::popcount(ages.may);
-      Answer answer = readsOutstanding(copy, write, reader, read, least);
+      Answer answer = readsOutstanding(copy, write, reader, path, least);
       if (answer == Answer::Yes)
         add(early.certain, certain, op);
       else if (answer == Answer::Unknown ||
-               (most != least && readsOutstanding(copy, write, reader, read,
+               (most != least && readsOutstanding(copy, write, reader, path,
                                                   most) != Answer::No))
         add(early.unsure, unsure, op);
     }

@@ -154,8 +154,8 @@ std::vector<ByteRun> Touches::getRuns(unsigned bytes, size_t from,
   return joinRuns(std::move(moved));
 }
 
-std::optional<Touches> properties::getTouches(Detector &detector,
-                                              uint32_t access) {
+std::optional<Touches> properties::findTouches(Detector &detector,
+                                               uint32_t access) {
   KernelContext &kernel = detector.getKernel();
   LaneForms &forms = kernel.getLaneForms();
   const SharedPlace &place = kernel.getSharedObjects().getPlace(access);
@@ -195,14 +195,16 @@ std::optional<Touches> properties::getTouches(Detector &detector,
   // branch that keeps them away is not understood; a loop that would lead
   // outside is not what moves the address.
   auto isInside = [&](int64_t at) { return at >= 0 && at < kSharedBytes; };
+  const int64_t *rest = form.rest.data();
+  unsigned step = form.rest.isSame() ? 0 : 1;
   bool anyInside = false;
-  for (unsigned t = 0; t < active.size(); ++t)
-    anyInside |= active[t] && isInside(form.rest[t]);
+  for (unsigned t = 0; t < active.size() && !anyInside; ++t)
+    anyInside = active[t] && isInside(rest[t * step]);
   Touches touches;
   touches.first.reserve(active.size());
   int64_t lowest = INT64_MAX, highest = INT64_MIN;
   for (unsigned t = 0; t < active.size(); ++t) {
-    int64_t at = form.rest[t];
+    int64_t at = rest[t * step];
     if (!active[t] || (anyInside && !isInside(at)))
       continue;
     touches.first.push_back({t, at});
@@ -384,7 +386,7 @@ static void measure(Detector &detector, const TileOrder &order,
   for (uint32_t w : tile.writers) {
     const AccessInfo &info = accesses[w];
     std::optional<unsigned> bytes = lanes.getLaneBytes(w);
-    std::optional<Touches> touches = getTouches(detector, w);
+    std::shared_ptr<const Touches> touches = order.getTouches(w);
     std::optional<double> trips = getTripsInside(detector, info.op, loop);
     bool prologue =
         loop != kNone && !loops.contains(loop, index.getBlockOf(info.op));
@@ -423,7 +425,7 @@ static void measure(Detector &detector, const TileOrder &order,
     }
     if (foreign || !knownWriters || !bytes)
       continue;
-    std::optional<Touches> touches = getTouches(detector, r);
+    std::shared_ptr<const Touches> touches = order.getTouches(r);
     if (!touches) {
       knownReaders = false;
       continue;

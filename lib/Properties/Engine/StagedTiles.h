@@ -86,8 +86,9 @@ struct Touches {
 std::vector<ByteRun> joinRuns(std::vector<ByteRun> runs);
 
 /// What the threads of a block touch with access number `access`, for every
-/// value of the loops inside a slot; nothing when it is not known.
-std::optional<Touches> getTouches(Detector &detector, uint32_t access);
+/// value of the loops inside a slot; nothing when it is not known. TileOrder
+/// keeps it.
+std::optional<Touches> findTouches(Detector &detector, uint32_t access);
 
 /// For each operation, where the step in which it reads begins: the last wait
 /// of more than a warp before it in its block of code, or the block's start.

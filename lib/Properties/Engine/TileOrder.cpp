@@ -8,6 +8,9 @@ using namespace d2k;
 using namespace d2k::analysis;
 using namespace d2k::properties;
 
+/// Touches that are kept for the next question.
+static constexpr size_t kMaxKept = 1 << 21;
+
 TileOrder::TileOrder(Detector &detector) : detector(detector) {
   const KernelIndex &index = detector.getIndex();
   barriers.resize(index.getNumBlocks());
@@ -129,6 +132,22 @@ bool TileOrder::hasOpenWay(OpId from, OpId to, bool later) const {
   return false;
 }
 
+std::shared_ptr<const Touches> TileOrder::getTouches(uint32_t access) const {
+  if (auto it = touches.find(access); it != touches.end())
+    return it->second;
+  std::shared_ptr<const Touches> result;
+  if (std::optional<Touches> found = findTouches(detector, access)) {
+    numTouches += found->first.size() + found->moves.size();
+    result = std::make_shared<const Touches>(std::move(*found));
+  }
+  if (numTouches > kMaxKept) {
+    touches.clear();
+    numTouches = 0;
+  }
+  touches[access] = result;
+  return result;
+}
+
 const std::optional<std::vector<TileOrder::Span>> &
 TileOrder::getSpans(uint32_t access) const {
   std::unique_ptr<std::optional<std::vector<Span>>> &known = spans[access];
@@ -137,8 +156,7 @@ TileOrder::getSpans(uint32_t access) const {
   known = std::make_unique<std::optional<std::vector<Span>>>();
   std::optional<unsigned> bytes =
       detector.getKernel().getLaneAddresses().getLaneBytes(access);
-  std::optional<Touches> touches =
-      bytes ? getTouches(detector, access) : std::nullopt;
+  std::shared_ptr<const Touches> touches = bytes ? getTouches(access) : nullptr;
   if (!touches)
     return *known;
   std::vector<Span> list;

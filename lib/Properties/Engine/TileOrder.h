@@ -34,6 +34,9 @@ public:
   /// warp writes with access `writer`. True only when the bytes of both are
   /// known.
   bool crossesWarps(uint32_t writer, uint32_t reader) const;
+  /// What the threads of a block touch with access number \p access, for every
+  /// value of the loops inside a slot; null when it is not known.
+  std::shared_ptr<const Touches> getTouches(uint32_t access) const;
 
 private:
   /// Bytes from `begin` up to `end` that threads of one warp touch.
@@ -60,6 +63,9 @@ private:
   mutable llvm::DenseMap<uint32_t,
                          std::unique_ptr<std::optional<std::vector<Span>>>>
       spans;
+  /// By access; all are forgotten when there are too many.
+  mutable llvm::DenseMap<uint32_t, std::shared_ptr<const Touches>> touches;
+  mutable size_t numTouches = 0;
 };
 
 } // namespace d2k::properties
