@@ -8,9 +8,11 @@
 
 #include "Neighbours.h"
 
+#include "d2k/Analysis/ProductSums.h"
 #include "d2k/Dialect/Kern/Location.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <map>
 #include <set>
@@ -125,30 +127,6 @@ findPeeled(const KernelIndex &index, const ConstantValues &constants,
   return peeled;
 }
 
-/// What a sum or a difference of floating point is made of, or a block argument
-/// is passed; nothing for other values.
-static llvm::SmallVector<ValueId, 3> getSummands(const KernelIndex &index,
-                                                 ValueId value) {
-  llvm::SmallVector<ValueId, 3> summands;
-  OpId def = index.getDef(value);
-  if (def == kNone) {
-    for (const KernelIndex::Incoming &in : index.getIncoming(value))
-      if (in.value != kNone)
-        summands.push_back(in.value);
-    return summands;
-  }
-  auto sum = dyn_cast<kern::ArithOp>(index.getOp(def));
-  if (!sum || !kern::isFloat(sum.getType()))
-    return summands;
-  llvm::ArrayRef<ValueId> operands = index.getOperands(def);
-  if (sum.getKind() == ArithKind::Fma)
-    summands.push_back(operands[2]);
-  else if (sum.getKind() == ArithKind::Add || sum.getKind() == ArithKind::Sub ||
-           sum.getKind() == ArithKind::Neg)
-    llvm::append_range(summands, operands);
-  return summands;
-}
-
 /// Whether a loop hands block argument `argument` on as a sum of itself.
 static bool isCarriedSum(const KernelIndex &index, ValueId argument) {
   // With each value, whether it was summed on the way.
@@ -185,6 +163,51 @@ static bool isRunning(const KernelIndex &index, ValueId factor) {
   return false;
 }
 
+/// What `value` is worked out of, itself included, up to loads and joins of
+/// control; nearest first, at most kMaxMoves values.
+static llvm::SetVector<ValueId> getSlice(const KernelIndex &index,
+                                         const ConstantValues &constants,
+                                         ValueId value) {
+  llvm::SetVector<ValueId> slice;
+  slice.insert(value);
+  for (size_t i = 0; i < slice.size() && slice.size() < kMaxMoves; ++i) {
+    OpId def = index.getDef(slice[i]);
+    if (def == kNone || isa<kern::LoadOp>(index.getOp(def)))
+      continue;
+    for (ValueId operand : index.getOperands(def))
+      if (!constants.get(operand))
+        slice.insert(operand);
+  }
+  return slice;
+}
+
+/// Whether two factors are functions of the same values alone, as the powers
+/// are that the accurate expf multiplies: x * f(x) is no product of two.
+static bool areOfSame(const KernelIndex &index, const ConstantValues &constants,
+                      ValueId a, ValueId b) {
+  llvm::SetVector<ValueId> ofA = getSlice(index, constants, a),
+                           ofB = getSlice(index, constants, b);
+  auto endsInCommon = [&](ValueId value) {
+    llvm::SmallVector<ValueId, 16> work{value}, seen{value};
+    while (!work.empty()) {
+      ValueId at = work.pop_back_val();
+      if (ofA.contains(at) && ofB.contains(at))
+        continue;
+      OpId def = index.getDef(at);
+      if (def == kNone || isa<kern::LoadOp>(index.getOp(def)) ||
+          seen.size() > kMaxMoves)
+        return false;
+      for (ValueId operand : index.getOperands(def))
+        if (!constants.get(operand) && !llvm::is_contained(seen, operand)) {
+          seen.push_back(operand);
+          work.push_back(operand);
+        }
+    }
+    return true;
+  };
+  return endsInCommon(a) && endsInCommon(b);
+}
+
 void AppliedOperations::findProducts() {
   known = region.getKind() != MainRegion::Kind::Unknown;
   for (OpId op : region.getProducts()) {
@@ -199,10 +222,23 @@ void AppliedOperations::findProducts() {
         !provenance.getTerms(node->result).has(ProductClass::Mac))
       continue;
     llvm::ArrayRef<uint32_t> a = flow.get(node->a), b = flow.get(node->b);
-    if (a.size() == 1 && b.size() == 1 && a[0] == b[0])
+    if (a.size() == 1 && b.size() == 1 &&
+        (a[0] == b[0] || areOfSame(index, constants, a[0], b[0])))
       continue;
     products.push_back(op);
     scalar = true;
+  }
+  // Affine maps alone are no products, however their factors were made.
+  if (scalar) {
+    ProductSums sums(index, constants, loops, provenance, flow);
+    auto isMap = [&](OpId op) {
+      const Node *node = flow.find(op);
+      return node && node->code == Code::Fma && !sums.builds(op);
+    };
+    if (llvm::all_of(products, isMap)) {
+      products.clear();
+      scalar = false;
+    }
   }
   llvm::sort(products);
   if (scalar)
@@ -453,6 +489,53 @@ bool AppliedOperations::isFactorOfOne(ValueId value, ElementType type) const {
   }
 }
 
+/// Whether `arith`, a maximum or minimum, returns its other operand: one is an
+/// infinity, or the number beyond which only that lies; or both are the same.
+static bool isUnbounded(const KernelIndex &index,
+                        const ConstantValues &constants, kern::ArithOp arith,
+                        OpId op) {
+  if (arith.getKind() != ArithKind::Min && arith.getKind() != ArithKind::Max)
+    return false;
+  llvm::ArrayRef<ValueId> in = index.getOperands(op);
+  if (in.size() != 2)
+    return false;
+  if (in[0] == in[1])
+    return true;
+  // Infinity in the format; what stands before it is the largest number.
+  uint64_t infinity = 0, sign = 0;
+  switch (arith.getType()) {
+  case ElementType::F32:
+    infinity = 0x7f800000, sign = 0x80000000;
+    break;
+  case ElementType::F64:
+    infinity = 0x7ff0000000000000, sign = 0x8000000000000000;
+    break;
+  case ElementType::F16:
+    infinity = 0x7c00, sign = 0x8000;
+    break;
+  case ElementType::F16X2:
+    infinity = 0x7c007c00, sign = 0x80008000;
+    break;
+  case ElementType::BF16:
+    infinity = 0x7f80, sign = 0x8000;
+    break;
+  case ElementType::BF16X2:
+    infinity = 0x7f807f80, sign = 0x80008000;
+    break;
+  default:
+    return false;
+  }
+  if (arith.getKind() == ArithKind::Max)
+    infinity |= sign;
+  bool isPair = arith.getType() == ElementType::F16X2 ||
+                arith.getType() == ElementType::BF16X2;
+  uint64_t largest = infinity - (isPair ? 0x00010001 : 1);
+  return llvm::any_of(in, [&](ValueId value) {
+    std::optional<uint64_t> bits = constants.get(value);
+    return bits == infinity || bits == largest;
+  });
+}
+
 /// Whether an operation of integers takes elements of at most 8 bits out of a
 /// register: other than the halves of a word, which are bf16 or f16.
 bool AppliedOperations::isWidening(const Node &node) const {
@@ -651,7 +734,7 @@ void AppliedOperations::classifyNode(Ways &ways, const Node &node,
   case Code::Div:
     if (b)
       does |= AppliedNonlinear;
-    else if (a)
+    else if (a && !isFactorOfOne(single(node.b), type))
       does |= AppliedScale;
     break;
   case Code::Select:
@@ -664,9 +747,11 @@ void AppliedOperations::classifyNode(Ways &ways, const Node &node,
     else if (auto convert = dyn_cast<kern::ConvertOp>(op);
              convert && convert.getRelu())
       does |= AppliedNonlinear;
-    else if (arith && (arith.getKind() == ArithKind::Min ||
-                       arith.getKind() == ArithKind::Max ||
-                       arith.getKind() == ArithKind::Abs))
+    else if (arith &&
+             (arith.getKind() == ArithKind::Min ||
+              arith.getKind() == ArithKind::Max ||
+              arith.getKind() == ArithKind::Abs) &&
+             !isUnbounded(index, constants, arith, node.op))
       does |= AppliedNonlinear;
     break;
   default:

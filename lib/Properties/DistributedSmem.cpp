@@ -5,6 +5,9 @@
 #include "Engine/Cluster.h"
 #include "Engine/Detector.h"
 #include "Engine/HostDetector.h"
+#include "Engine/StagedTiles.h"
+
+#include "d2k/Analysis/LaneAddresses.h"
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -71,10 +74,85 @@ static bool isRankArithmetic(Detector &detector, ValueId value,
   });
 }
 
+/// `value` in the block of rank `own`, of a cluster of `blocks`; nothing when
+/// it is not made of ranks and constants by a few kinds of arithmetic.
+static std::optional<uint64_t> evaluateRank(Detector &detector, ValueId value,
+                                            uint64_t own, uint64_t blocks,
+                                            unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 16;
+  const KernelIndex &index = detector.getIndex();
+  value = skipConversions(index, value);
+  if (std::optional<uint64_t> constant = detector.getConstants().get(value))
+    return constant;
+  OpId def = index.getDef(value);
+  if (def == kNone || index.getGuard(def) != kNone || depth == kMaxDepth)
+    return std::nullopt;
+  if (auto special = llvm::dyn_cast<kern::SpecialOp>(index.getOp(def))) {
+    if (special.getReg() == "cluster_ctarank")
+      return own;
+    if (special.getReg() == "cluster_nctarank")
+      return blocks;
+    return std::nullopt;
+  }
+  auto arith = llvm::dyn_cast<kern::ArithOp>(index.getOp(def));
+  if (!arith || kern::isFloat(arith.getType()))
+    return std::nullopt;
+  llvm::SmallVector<uint32_t, 3> in;
+  for (ValueId operand : index.getOperands(def)) {
+    std::optional<uint64_t> number =
+        evaluateRank(detector, operand, own, blocks, depth + 1);
+    if (!number)
+      return std::nullopt;
+    in.push_back(uint32_t(*number));
+  }
+  using kern::ArithKind;
+  switch (arith.getKind()) {
+  case ArithKind::Add:
+    return in[0] + in[1];
+  case ArithKind::Sub:
+    return in[0] - in[1];
+  case ArithKind::MulLo:
+    return in[0] * in[1];
+  case ArithKind::And:
+    return in[0] & in[1];
+  case ArithKind::Or:
+    return in[0] | in[1];
+  case ArithKind::Xor:
+    return in[0] ^ in[1];
+  case ArithKind::Rem:
+    if (in[1] == 0)
+      return std::nullopt;
+    return in[0] % in[1];
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Whose memory `rank` names in every block of a cluster whose size is known;
+/// nothing when it is not the same for all.
+static std::optional<Owner> judgeEachRank(Detector &detector, ValueId rank) {
+  std::optional<int64_t> blocks = getClusterSize(detector);
+  if (!blocks || *blocks < 2)
+    return std::nullopt;
+  int64_t numOwn = 0;
+  for (int64_t own = 0; own < *blocks; ++own) {
+    std::optional<uint64_t> other =
+        evaluateRank(detector, rank, uint64_t(own), uint64_t(*blocks));
+    if (!other)
+      return std::nullopt;
+    numOwn += *other == uint64_t(own);
+  }
+  if (numOwn != 0 && numOwn != *blocks)
+    return std::nullopt;
+  return numOwn == 0 ? Owner::Other : Owner::Own;
+}
+
 static Owner judgeRank(Detector &detector, ValueId rank) {
   const KernelIndex &index = detector.getIndex();
   if (isOwnRank(index, rank))
     return Owner::Own;
+  if (std::optional<Owner> owner = judgeEachRank(detector, rank))
+    return *owner;
   if (std::optional<uint64_t> constant = detector.getConstants().get(rank))
     return *constant != 0 ? Owner::Other : Owner::OtherIfAny;
   OpId def = index.getDef(skipConversions(index, rank));
@@ -142,6 +220,70 @@ static std::optional<std::string> getKind(mlir::Operation *op,
   return std::nullopt;
 }
 
+/// Whether ordinary store \p access fills all of the array that it writes.
+static bool fillsArray(Detector &detector, uint32_t access) {
+  const MemoryRoots &memory = detector.getMemory();
+  const AccessInfo &info = memory.getAccesses()[access];
+  KernelContext &kernel = detector.getKernel();
+  if (info.roots.size() != 1 || !kernel.getLaneForms().getShape().known ||
+      detector.getIndex().getGuard(info.op) != kNone)
+    return false;
+  auto array = llvm::dyn_cast_or_null<kern::ObjectOp>(
+      memory.getRoot(info.roots[0]).symbol);
+  std::optional<unsigned> bytes =
+      kernel.getLaneAddresses().getLaneBytes(access);
+  if (!array || !array.getSize() || !bytes)
+    return false;
+  std::optional<Touches> touches = getTouches(detector, access);
+  if (!touches)
+    return false;
+  std::vector<ByteRun> runs =
+      touches->getRuns(*bytes, 0, touches->first.size());
+  return runs.size() == 1 &&
+         runs[0].second - runs[0].first >= int64_t(*array.getSize());
+}
+
+/// A store of the block itself that always fills the array of remote store
+/// \p access anew before anything reads it; kNone when there is none.
+static OpId findOverwriter(Detector &detector, uint32_t access) {
+  const KernelIndex &index = detector.getIndex();
+  const MemoryRoots &memory = detector.getMemory();
+  const Dominance &dominance = detector.getKernel().getDominance();
+  llvm::ArrayRef<AccessInfo> accesses = memory.getAccesses();
+  const AccessInfo &remote = accesses[access];
+  if (remote.roots.size() != 1)
+    return kNone;
+  auto isBefore = [&](OpId first, OpId second) {
+    BlockId a = index.getBlockOf(first), b = index.getBlockOf(second);
+    return a == b ? first < second : dominance.dominates(a, b);
+  };
+  auto isSameArray = [&](const AccessInfo &info) {
+    return info.roots.empty() ||
+           llvm::is_contained(info.roots, remote.roots[0]);
+  };
+  for (uint32_t i = 0; i < accesses.size(); ++i) {
+    const AccessInfo &own = accesses[i];
+    BlockId block = index.getBlockOf(own.op);
+    if (!llvm::isa<kern::StoreOp>(index.getOp(own.op)) ||
+        own.access.space == kern::Space::SharedCluster || !own.access.address ||
+        // Another block's store is no store of the owner.
+        judgeAddress(detector, index.getId(own.access.address)) != Owner::Own ||
+        own.roots != remote.roots ||
+        (block == index.getBlockOf(remote.op)
+             ? own.op < remote.op
+             : !dominance.postDominates(block, index.getBlockOf(remote.op))) ||
+        !fillsArray(detector, i))
+      continue;
+    if (llvm::all_of(accesses, [&](const AccessInfo &reader) {
+          return !reader.access.read || reader.access.barrier ||
+                 reader.isGlobal() || !isSameArray(reader) ||
+                 isBefore(own.op, reader.op);
+        }))
+      return own.op;
+  }
+  return kNone;
+}
+
 /// Whether the data comes from an input and gets to an output.
 static Judgement judgeData(Detector &detector, OpId id, uint32_t access) {
   const KernelIndex &index = detector.getIndex();
@@ -166,6 +308,10 @@ static Judgement judgeData(Detector &detector, OpId id, uint32_t access) {
   if (!data)
     return Judgement::nearMiss("stores what was not made from any input of "
                                "the kernel");
+  if (OpId over = findOverwriter(detector, access); over != kNone)
+    return Judgement::nearMiss("stores what " + detector.describe(over) +
+                                   " overwrites before anyone reads it",
+                               {over});
   return detector.judgeReach(provenance.getWriteReach(access),
                              "what it stores");
 }

@@ -100,10 +100,16 @@ static void detect(Detector &detector) {
            place.file + ":" + std::to_string(place.line)}]
         .push_back(id);
   });
-  for (const auto &[unit, ops] : units)
+  for (const auto &[unit, ops] : units) {
+    Judgement workers = detector.judgeWorkers(ops);
+    if (!workers.isProved()) {
+      detector.add(workers, ops.front());
+      continue;
+    }
     detector.addUndecided("the unit `" + unit.first + "` is used at " +
                               detector.describe(ops) + kAsked,
                           kWouldDecide, ops);
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,6 +5,8 @@
 #include "Engine/Detector.h"
 #include "Engine/FusedOperations.h"
 
+#include "d2k/Analysis/ProductSums.h"
+
 using namespace d2k;
 using namespace d2k::analysis;
 using namespace d2k::properties;
@@ -17,7 +19,15 @@ static void detect(Detector &detector) {
   // operand is prepared is enough, as the other operand is not.
   uint8_t must = 0, may = 0;
   OpId prepared = kNone;
+  KernelContext &kernel = detector.getKernel();
+  ProductSums sums(kernel.getIndex(), kernel.getConstants(), kernel.getLoops(),
+                   kernel.getProvenance(), kernel.getFlow());
   for (OpId product : applied.getProducts()) {
+    // A map at the end of a normalisation is no product of operands.
+    if (!llvm::isa<kern::MatrixProductOpInterface>(
+            kernel.getIndex().getOp(product)) &&
+        !sums.builds(product))
+      continue;
     AppliedWay way = applied.getPrologue(product);
     // Elements that are widened are dequantised, scales and offsets included.
     if (way.may & AppliedWidening)

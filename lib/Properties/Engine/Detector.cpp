@@ -6,12 +6,15 @@
 #include "Engine/Detector.h"
 
 #include "Engine/AsyncAnalyses.h"
+#include "Engine/FewWorkers.h"
 #include "Engine/TileOrder.h"
 
 #include "d2k/Dialect/Kern/Location.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
+
+#include <set>
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -299,8 +302,47 @@ void Detector::conclude(const Judgement &judgement, AttributeMap attributes,
     add(judgement, op);
 }
 
+Judgement Detector::judgeWorkers(llvm::ArrayRef<OpId> where) {
+  if (!fewWorkers)
+    fewWorkers = std::make_shared<FewWorkersFinder>(kernel);
+  std::optional<FewWorkers> few = fewWorkers->find(where);
+  if (!few)
+    return Judgement::proved();
+  return Judgement::nearMiss(
+      withChange("is done by " + few->who + " only, and " +
+                     describe(few->other) +
+                     " makes the same outputs in another way for the others",
+                 "let all of them do it"),
+      {few->other});
+}
+
+std::vector<Judgement> Detector::judgeClaims(llvm::StringRef property) {
+  std::vector<Judgement> judgements(claims.size());
+  // Those whose attributes are a share or a degree, whoever has it.
+  static constexpr llvm::StringLiteral kMeasured[] = {
+      "coalesced_global_access", "local_spills", "smem_bank_conflict",
+      "vector_global_access"};
+  if (llvm::is_contained(kMeasured, property))
+    return judgements;
+  std::set<AttributeMap> ofAll;
+  for (auto [claim, judgement] : llvm::zip(claims, judgements)) {
+    judgement = judgeWorkers(claim.where);
+    if (judgement.isProved())
+      ofAll.insert(claim.attributes);
+  }
+  for (auto [claim, judgement] : llvm::zip(claims, judgements))
+    if (ofAll.count(claim.attributes))
+      judgement = Judgement::proved();
+  return judgements;
+}
+
 void Detector::finish(llvm::StringRef property, KernelFacts &into) {
-  for (const Claim &claim : claims) {
+  std::vector<Judgement> judgements = judgeClaims(property);
+  for (auto [claim, judgement] : llvm::zip(claims, judgements)) {
+    if (!judgement.isProved()) {
+      add(judgement, claim.op);
+      continue;
+    }
     OpId other = findOtherWay(claim);
     // What runs whatever the branches do is on no side of any.
     bool runsAlways = llvm::all_of(claim.where, [&](OpId op) {
@@ -327,6 +369,7 @@ void Detector::finish(llvm::StringRef property, KernelFacts &into) {
           claim.op);
   }
   claims.clear();
+  sameElsewhere.clear();
   for (auto &[key, group] : groups) {
     OpId first = group.ops.front();
     std::string sentence;

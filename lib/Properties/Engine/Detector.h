@@ -32,6 +32,7 @@
 namespace d2k::properties {
 
 struct AsyncAnalyses;
+class FewWorkersFinder;
 struct StagedTile;
 class TileOrder;
 
@@ -115,6 +116,10 @@ public:
   /// later, and how far it reaches.
   Judgement judgeCopied(uint32_t access);
 
+  /// Near miss when one block or few threads do `where`, and the others make
+  /// the same outputs in another way (see FewWorkers.h).
+  Judgement judgeWorkers(llvm::ArrayRef<OpId> where);
+
   /// Whether control can go from `from` to `to` without starting the innermost
   /// loop around both anew: in one pass, `to` runs after `from`.
   bool runsAfter(OpId from, OpId to);
@@ -139,7 +144,8 @@ public:
   void addUndecided(std::string sentence, std::string wouldDecide,
                     llvm::ArrayRef<OpId> where);
   /// A fact when proved, unless a branch on launch parameters chooses between
-  /// it and another way (see LaunchForks.h); else `add`.
+  /// it and another way (see LaunchForks.h) or few do it (judgeWorkers); else
+  /// `add`.
   void conclude(const Judgement &judgement, AttributeMap attributes, OpId op);
 
   /// A claim that the launch settles, at `where`. It comes beside an undecided
@@ -179,6 +185,9 @@ private:
   /// Work on the other side of a branch on launch parameters that makes no
   /// claim equal to `claim`; kNone when there is none.
   OpId findOtherWay(const Claim &claim);
+  /// What `record` is not to be told, by claim: few do it, and nobody else
+  /// makes an equal claim.
+  std::vector<Judgement> judgeClaims(llvm::StringRef property);
   std::vector<SourceLocation> getPlaces(llvm::ArrayRef<OpId> ops);
   /// Ordinary stores of unprocessed input data to `object`.
   llvm::ArrayRef<uint32_t> getPlainStores(analysis::ObjectId object);
@@ -199,6 +208,7 @@ private:
   std::shared_ptr<const std::vector<StagedTile>> stagedTiles;
   std::shared_ptr<AsyncAnalyses> asyncAnalyses;
   std::shared_ptr<const TileOrder> tileOrder;
+  std::shared_ptr<FewWorkersFinder> fewWorkers;
 };
 
 /// The spelling of an element type in attributes: "bf16", "f32".

@@ -6,9 +6,8 @@ using namespace d2k;
 using namespace d2k::analysis;
 using namespace d2k::properties;
 
-/// Whether `value` is the same in every thread of the grid. False when not
-/// sure.
-static bool isChosenByLaunch(mlir::Value value, unsigned depth = 0) {
+/// isChosenByLaunch for an operand at \p depth.
+static bool isChosen(mlir::Value value, unsigned depth) {
   constexpr unsigned kMaxDepth = 8;
   mlir::Operation *op = value.getDefiningOp();
   if (!op || depth == kMaxDepth)
@@ -24,8 +23,12 @@ static bool isChosenByLaunch(mlir::Value value, unsigned depth = 0) {
                  kern::SelectOp, kern::PackOp, kern::UnpackOp>(op))
     return false;
   return llvm::all_of(op->getOperands(), [&](mlir::Value operand) {
-    return isChosenByLaunch(operand, depth + 1);
+    return isChosen(operand, depth + 1);
   });
+}
+
+bool properties::isChosenByLaunch(mlir::Value value) {
+  return isChosen(value, 0);
 }
 
 /// Blocks that `start` leads to without passing `fork`.
@@ -45,8 +48,7 @@ static llvm::BitVector reachFrom(const Dominance &dominance, BlockId start,
   return seen;
 }
 
-/// Whether `op` reads input data, or computes on what was made from it.
-static bool worksOnData(KernelContext &kernel, OpId id) {
+bool properties::worksOnData(KernelContext &kernel, OpId id) {
   const KernelIndex &index = kernel.getIndex();
   mlir::Operation *op = index.getOp(id);
   if (llvm::isa<kern::MatrixProductOpInterface>(op))

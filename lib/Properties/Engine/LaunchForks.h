@@ -47,6 +47,14 @@ struct LaunchForks {
 };
 LaunchForks findLaunchForks(analysis::KernelContext &kernel);
 
+/// Whether `value` is the same in every thread of the grid, because it is made
+/// from parameters, constants and the grid's extents alone. False when not
+/// sure.
+bool isChosenByLaunch(mlir::Value value);
+
+/// Whether `op` reads input data, or computes on what was made from it.
+bool worksOnData(analysis::KernelContext &kernel, analysis::OpId op);
+
 } // namespace d2k::properties
 
 #endif // D2K_LIB_PROPERTIES_ENGINE_LAUNCHFORKS_H
