@@ -192,13 +192,7 @@ IterationValues::computeArith(OpId op, unsigned result, Place place,
         reinterpret_cast<uintptr_t>(
             operation->getAttrDictionary().getAsOpaquePointer()),
         result};
-    Atom atom;
-    for (const IterationValue &x : in) {
-      key.push_back(x.sum);
-      key.push_back(uint64_t(x.constant));
-      atom.unknown |= unknownSum[x.sum];
-    }
-    return makeAtom(key, atom);
+    return makeAtomOf(key, in);
   };
 
   if (isa<kern::SpaceCastOp, kern::MapSharedOp>(operation))

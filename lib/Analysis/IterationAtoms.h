@@ -17,7 +17,8 @@ enum AtomKind : uint64_t {
   Steps,
   Quotient,
   Symbol,
-  Turn
+  Turn,
+  Choice
 };
 
 } // namespace d2k::analysis

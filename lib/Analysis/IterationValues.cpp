@@ -26,6 +26,8 @@ constexpr size_t kMaxAtoms = 16;
 constexpr size_t kMaxGuarded = 24;
 /// Operations that the wrap of a ring index is looked for in.
 constexpr size_t kMaxRingSteps = 64;
+/// Branches that a choice is looked back along.
+constexpr unsigned kMaxBranches = 8;
 /// An unrolled loop steps a ring index by so much at most.
 constexpr int64_t kMaxRingStep = 16;
 /// Sum of a value that is being worked out.
@@ -50,6 +52,14 @@ IterationValues::Frame &IterationValues::getFrame(uint32_t loop,
   return iterations[iteration];
 }
 
+void IterationValues::assume(
+    llvm::ArrayRef<std::pair<ValueId, int64_t>> numbers) {
+  for (std::vector<Frame> &iterations : frames)
+    iterations.clear();
+  assumed.clear();
+  assumed.insert(numbers.begin(), numbers.end());
+}
+
 //===----------------------------------------------------------------------===//
 // Sums
 //===----------------------------------------------------------------------===//
@@ -67,7 +77,7 @@ IterationValue IterationValues::makeAtom(llvm::ArrayRef<uint64_t> key,
 
 IterationValue IterationValues::makeOpaque(ValueId value, Place place,
                                            bool fresh) {
-  if (!fresh || place.loop == kNone)
+  if (!fresh || (place.loop == kNone && assumed.empty()))
     return makeAtom({Plain, value});
   Atom atom;
   atom.unknown = true;
@@ -225,6 +235,18 @@ std::optional<int64_t> IterationValues::distance(IterationValue a,
   return a.constant - b.constant;
 }
 
+IterationValue
+IterationValues::makeAtomOf(llvm::SmallVectorImpl<uint64_t> &key,
+                            llvm::ArrayRef<IterationValue> operands) {
+  Atom atom;
+  for (const IterationValue &x : operands) {
+    key.push_back(x.sum);
+    key.push_back(uint64_t(x.constant));
+    atom.unknown |= unknownSum[x.sum];
+  }
+  return makeAtom(key, atom);
+}
+
 //===----------------------------------------------------------------------===//
 // Control
 //===----------------------------------------------------------------------===//
@@ -296,6 +318,49 @@ IterationValues::agree(llvm::ArrayRef<KernelIndex::Incoming> ways,
   return common;
 }
 
+IterationValue IterationValues::makeChoice(
+    ValueId value, llvm::ArrayRef<KernelIndex::Incoming> ways, Place place) {
+  llvm::SmallVector<KernelIndex::Incoming, 4> taken;
+  for (const KernelIndex::Incoming &way : ways)
+    if (mayRun(way.from, place.loop, place.iteration) &&
+        mayTake(way.from, way.edge, place))
+      taken.push_back(way);
+  if (!taken.empty())
+    ways = taken;
+  llvm::SmallVector<IterationValue, 8> operands;
+  // Back along each way as long as there is one; where all meet it is decided.
+  llvm::SmallVector<llvm::SmallVector<BlockId, 8>, 4> chains;
+  for (const KernelIndex::Incoming &way : ways) {
+    if (way.value == kNone)
+      return makeOpaque(value, place, /*fresh=*/true);
+    operands.push_back(get(way.value, place.loop, place.iteration));
+    llvm::SmallVector<BlockId, 8> &chain = chains.emplace_back();
+    for (BlockId from = way.from; chain.size() < kMaxBranches;) {
+      chain.push_back(from);
+      llvm::ArrayRef<BlockId> before = index.getPredecessors(from);
+      if (before.size() != 1)
+        break;
+      from = before[0];
+    }
+  }
+  auto isCommon = [&](BlockId block) {
+    return llvm::all_of(chains, [&](const auto &chain) {
+      return llvm::is_contained(chain, block);
+    });
+  };
+  for (llvm::ArrayRef<BlockId> chain : chains) {
+    const BlockId *meeting = llvm::find_if(chain, isCommon);
+    size_t length = meeting == chain.end() ? 1 : meeting - chain.begin() + 1;
+    for (BlockId block : chain.take_front(length))
+      if (auto branch = dyn_cast<kern::CondBranchOp>(
+              index.getOp(index.getTerminator(block))))
+        operands.push_back(get(index.getId(branch.getCondition()), place.loop,
+                               place.iteration));
+  }
+  llvm::SmallVector<uint64_t, 24> key{Choice, value};
+  return makeAtomOf(key, operands);
+}
+
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
@@ -306,6 +371,8 @@ IterationValue IterationValues::get(ValueId value, uint32_t loop,
     return makeConstant(getWidth(index.getValue(value).getType()) == 1
                             ? *constant & 1
                             : *constant);
+  if (auto it = assumed.find(value); it != assumed.end())
+    return makeConstant(it->second);
   if (depth == 0)
     frame = loop;
   if (loop != kNone && !loops.contains(loop, index.getDefBlock(value))) {
@@ -494,6 +561,7 @@ IterationValue IterationValues::computeInnerHeader(ValueId value,
   // The start, and for a loop inside the one that is run, some steps.
   std::optional<IterationValue> start;
   bool same = true, steps = true;
+  llvm::SmallVector<KernelIndex::Incoming, 4> entries;
   for (const KernelIndex::Incoming &way : index.getIncoming(value)) {
     if (!constants.isExecutableEdge(way.edge))
       continue;
@@ -510,6 +578,7 @@ IterationValue IterationValues::computeInnerHeader(ValueId value,
     }
     if (way.value == kNone)
       return makeOpaque(value, place, /*fresh=*/true);
+    entries.push_back(way);
     if (!mayRun(way.from, place.loop, place.iteration))
       continue;
     IterationValue from = get(way.value, place.loop, place.iteration);
@@ -517,7 +586,8 @@ IterationValue IterationValues::computeInnerHeader(ValueId value,
     start = from;
   }
   if (!start || !same)
-    return makeOpaque(value, place, /*fresh=*/true);
+    return assumed.empty() ? makeOpaque(value, place, /*fresh=*/true)
+                           : makeChoice(value, entries, place);
   // A loop around, or before, the one that is run: as in its first iteration.
   if (place.loop == kNone)
     return *start;
@@ -539,7 +609,8 @@ IterationValue IterationValues::computeArg(ValueId value, BlockId block,
   if (std::optional<IterationValue> common =
           agree(index.getIncoming(value), place))
     return *common;
-  return makeOpaque(value, place, /*fresh=*/true);
+  return assumed.empty() ? makeOpaque(value, place, /*fresh=*/true)
+                         : makeChoice(value, index.getIncoming(value), place);
 }
 
 /// Whether equal operands give equal results.
@@ -644,8 +715,14 @@ IterationValue IterationValues::computeOp(OpId op, unsigned result,
   // A guarded result is the new or the old value.
   if (inst && index.getGuard(op) != kNone) {
     IterationValue guard = get(index.getGuard(op), place.loop, place.iteration);
-    if (!guard.isConstant())
-      return makeOpaque(value, place, /*fresh=*/true);
+    if (!guard.isConstant()) {
+      if (assumed.empty())
+        return makeOpaque(value, place, /*fresh=*/true);
+      IterationValue old = get(index.getId(inst.getOldValues()[result]),
+                               place.loop, place.iteration);
+      llvm::SmallVector<uint64_t, 8> key{Choice, value};
+      return makeAtomOf(key, {guard, old, computeArith(op, result, place, in)});
+    }
     if (bool(guard.constant & 1) == index.isGuardNegated(op))
       return get(index.getId(inst.getOldValues()[result]), place.loop,
                  place.iteration);

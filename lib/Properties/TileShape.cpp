@@ -28,22 +28,6 @@ struct Group {
 };
 } // namespace
 
-/// The access that brings operand `value` of `op` out of shared memory; kNone
-/// when none is known.
-static uint32_t findAccess(Detector &detector, OpId op, ValueId value) {
-  const MemoryRoots &memory = detector.getMemory();
-  uint32_t first = memory.getFirstAccess(op);
-  for (auto [i, info] : llvm::enumerate(memory.getAccessesOf(op)))
-    if (info.access.form == kern::MemoryAccess::Form::Descriptor &&
-        detector.getIndex().getId(info.access.address) == value)
-      return first + i;
-  OpId load = findLoad(detector, value);
-  if (load == kNone || memory.getAccessesOf(load).empty() ||
-      memory.getAccessesOf(load)[0].space != kern::Space::Shared)
-    return kNone;
-  return memory.getFirstAccess(load);
-}
-
 /// Bits of an element of tcgen05's A, by the kind of the instruction.
 static int64_t getBits(llvm::StringRef kind) {
   return kind == "tf32"                         ? 32
@@ -141,7 +125,7 @@ getElementBytes(Detector &detector, const Group &group,
   for (const MainProduct *product : group.products)
     for (auto [number, value] : {std::pair(product->a, product->aValue),
                                  std::pair(product->b, product->bValue)}) {
-      uint32_t access = findAccess(detector, product->op, value);
+      uint32_t access = findOperandAccess(detector, product->op, value);
       if (access == kNone || !in.count(objects.getPlace(access).object))
         continue;
       const AccessInfo &info = detector.getMemory().getAccesses()[access];
@@ -248,8 +232,8 @@ static void detect(Detector &detector) {
   // operands may be in several parts of shared memory.
   std::vector<Group> groups;
   for (const MainProduct &product : products) {
-    uint32_t a = findAccess(detector, product.op, product.aValue);
-    uint32_t b = findAccess(detector, product.op, product.bValue);
+    uint32_t a = findOperandAccess(detector, product.op, product.aValue);
+    uint32_t b = findOperandAccess(detector, product.op, product.bValue);
     SharedObjectId inA = a == kNone ? kNone : objects.getPlace(a).object;
     SharedObjectId inB = b == kNone ? kNone : objects.getPlace(b).object;
     bool scalar =
@@ -323,7 +307,7 @@ static void detect(Detector &detector) {
     std::map<OpId, std::set<SharedObjectId>> parts;
     for (const MainProduct *product : most->products)
       for (ValueId value : {product->aValue, product->bValue}) {
-        uint32_t access = findAccess(detector, product->op, value);
+        uint32_t access = findOperandAccess(detector, product->op, value);
         SharedObjectId id =
             access == kNone ? kNone : objects.getPlace(access).object;
         if (in.count(id))
@@ -356,7 +340,7 @@ static void detect(Detector &detector) {
     uint32_t readA = kNone, readB = kNone;
     for (const MainProduct *product : most->products)
       for (ValueId value : {product->aValue, product->bValue}) {
-        uint32_t access = findAccess(detector, product->op, value);
+        uint32_t access = findOperandAccess(detector, product->op, value);
         if (access == kNone)
           continue;
         if (most->a.count(objects.getPlace(access).object))

@@ -33,6 +33,11 @@
 // equal, so that a sequence with one has no period. 32-bit sums are taken not
 // to wrap, and a mask that keeps the low 18 bits or more of a sum to keep all
 // of it (an address in shared memory has no more).
+//
+// Numbers that only the launch knows (the block's number, a parameter) can be
+// assumed: what the kernel makes of them is then calculated. What control flow
+// that is not decided then chooses is an atom made from all that it chooses
+// from and by; what goes through memory is unknown.
 
 #ifndef D2K_ANALYSIS_ITERATIONVALUES_H
 #define D2K_ANALYSIS_ITERATIONVALUES_H
@@ -65,6 +70,10 @@ class IterationValues {
 public:
   IterationValues(const KernelIndex &index, const ConstantValues &constants,
                   const LoopNest &loops);
+
+  /// From now on each first value is the second number, and what was assumed
+  /// before is forgotten. Sums of different assumptions can be compared.
+  void assume(llvm::ArrayRef<std::pair<ValueId, int64_t>> numbers);
 
   /// \p value in iteration \p iteration (from 0) of \p loop; in the code
   /// outside of loops when \p loop is kNone. Cheapest when asked in ascending
@@ -161,6 +170,11 @@ private:
   /// The one value that all ways agree on.
   std::optional<IterationValue>
   agree(llvm::ArrayRef<KernelIndex::Incoming> ways, Place place);
+  /// What \p value may be, under assumptions: the ways that control may take,
+  /// all of \p ways when none is certain to be one.
+  IterationValue makeChoice(ValueId value,
+                            llvm::ArrayRef<KernelIndex::Incoming> ways,
+                            Place place);
   bool isInside(BlockId block, uint32_t loop) const {
     return loop == kNone || loops.contains(loop, block);
   }
@@ -170,6 +184,9 @@ private:
     return makeAtom(key, Atom());
   }
   IterationValue makeAtom(llvm::ArrayRef<uint64_t> key, Atom atom);
+  /// The atom of a function of \p operands, unknown when one of them is.
+  IterationValue makeAtomOf(llvm::SmallVectorImpl<uint64_t> &key,
+                            llvm::ArrayRef<IterationValue> operands);
   /// The atom of \p value; in each iteration another one when \p fresh.
   IterationValue makeOpaque(ValueId value, Place place, bool fresh);
   IterationValue makeSum(Sum sum, int64_t constant, unsigned width);
@@ -196,6 +213,8 @@ private:
   llvm::DenseMap<Terms, uint32_t> sumOf;
   /// By loop (kNone, which is the first, plus one) and iteration.
   std::vector<std::vector<Frame>> frames;
+  /// See assume.
+  llvm::DenseMap<ValueId, int64_t> assumed;
   /// Sums at which counters start.
   llvm::DenseSet<uint32_t> starts;
   /// The loop that is asked about.

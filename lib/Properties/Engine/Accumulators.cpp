@@ -266,3 +266,18 @@ std::vector<MainProduct> properties::findMainProducts(Detector &detector) {
   }
   return products;
 }
+
+uint32_t properties::findOperandAccess(Detector &detector, OpId op,
+                                       ValueId value) {
+  const MemoryRoots &memory = detector.getMemory();
+  uint32_t first = memory.getFirstAccess(op);
+  for (auto [i, info] : llvm::enumerate(memory.getAccessesOf(op)))
+    if (info.access.form == kern::MemoryAccess::Form::Descriptor &&
+        detector.getIndex().getId(info.access.address) == value)
+      return first + i;
+  OpId load = findLoad(detector, value);
+  if (load == kNone || memory.getAccessesOf(load).empty() ||
+      memory.getAccessesOf(load)[0].space != kern::Space::Shared)
+    return kNone;
+  return memory.getFirstAccess(load);
+}

@@ -35,6 +35,10 @@ std::vector<MainProduct> findMainProducts(Detector &detector);
 /// conversions; kNone when there is none or several.
 OpId findLoad(Detector &detector, ValueId value);
 
+/// The access that brings operand `value` of `op` out of shared memory; kNone
+/// when none is known.
+uint32_t findOperandAccess(Detector &detector, OpId op, ValueId value);
+
 } // namespace d2k::properties
 
 #endif // D2K_LIB_PROPERTIES_ENGINE_ACCUMULATORS_H
