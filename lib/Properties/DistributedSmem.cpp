@@ -5,7 +5,7 @@
 #include "Engine/Cluster.h"
 #include "Engine/Detector.h"
 #include "Engine/HostDetector.h"
-#include "Engine/StagedTiles.h"
+#include "Engine/TileOrder.h"
 
 #include "d2k/Analysis/LaneAddresses.h"
 
@@ -234,7 +234,8 @@ static bool fillsArray(Detector &detector, uint32_t access) {
       kernel.getLaneAddresses().getLaneBytes(access);
   if (!array || !array.getSize() || !bytes)
     return false;
-  std::optional<Touches> touches = getTouches(detector, access);
+  std::shared_ptr<const Touches> touches =
+      detector.getTileOrder().getTouches(access);
   if (!touches)
     return false;
   std::vector<ByteRun> runs =
