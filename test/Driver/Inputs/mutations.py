@@ -345,6 +345,8 @@ __global__ void __launch_bounds__(kThreads, 2)
             "register_tiling": facts("accumulators 8 reuse 2.667 main"),
             "smem_tiling": facts("buffers 2 bytes 8192 reuse 2 main"),
         }),
+    # What other warps have copied may not be there yet: neither the tile nor the
+    # ring is read as it should be.
     Mutation(
         "no barrier before the slices are read",
         [("""    waitForCopies<kStages - 2>();
@@ -352,6 +354,8 @@ __global__ void __launch_bounds__(kThreads, 2)
         {
             "smem_tiling": kNearMiss,
             item("block_tile"): "missing",
+            "async_pipeline": kNearMiss,
+            item("stage_ring"): "missing",
         }),
 ]
 
