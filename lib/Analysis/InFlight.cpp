@@ -64,6 +64,8 @@ InFlight::InFlight(const KernelIndex &index, const ConstantValues &constants,
       effect.guarded = index.getGuard(op) != kNone;
       if (effect.role == AsyncRole::Issue)
         issues.push_back(op);
+      else if (!llvm::is_contained(ordered, effect.group))
+        ordered.push_back(effect.group);
       effects.push_back(effect);
     }
     firstEffect.push_back(effects.size());
@@ -427,12 +429,29 @@ InFlight::Solver &InFlight::getSolver(OpId issue, uint32_t loop) const {
 
 std::vector<Ages> InFlight::getSteady(OpId issue, uint32_t loop,
                                       llvm::ArrayRef<OpId> points) const {
+  Completion group =
+      cast<kern::AsyncEffectOpInterface>(index.getOp(issue)).getCompletion();
+  if (loops.getLoops().empty() && !llvm::is_contained(ordered, group)) {
+    // Once, and nothing ends it.
+    std::vector<Ages> ages;
+    BlockId block = index.getBlockOf(issue);
+    for (OpId point : points) {
+      BlockId at = index.getBlockOf(point);
+      bool after = at == block ? issue < point : dominance.reaches(block, at);
+      ages.push_back(after ? Ages{1, 1, 1, 1} : Ages());
+    }
+    return ages;
+  }
   Solver &solver = getSolver(issue, loop);
   solver.solve();
   return solver.before(issue, points);
 }
 
 std::vector<OpId> InFlight::getDrains(OpId issue, uint32_t loop) const {
+  if (!llvm::is_contained(ordered,
+                          cast<kern::AsyncEffectOpInterface>(index.getOp(issue))
+                              .getCompletion()))
+    return {};
   const Solver &solver = getSolver(issue, loop);
   // From the operation on, along all ways around the loop, until a wait ends
   // what was issued last.

@@ -114,6 +114,8 @@ private:
   IterationValues &values;
   const RingSlots &rings;
   std::vector<OpId> issues;
+  /// Groups that some commit or wait of the kernel concerns.
+  llvm::SmallVector<kern::Completion, 3> ordered;
   std::vector<Effect> effects;
   /// Effects of each block: [begin, end) in `effects`.
   std::vector<uint32_t> firstEffect;
