@@ -2,7 +2,10 @@
 // memory: what a type's get() says is the tile of a block.
 // REQUIRES: nvcc
 // RUN: d2k-analyze --no-cache --arch sm_80 --tiers ptx --facts --format json %s -o %t.json
-// RUN: %python %S/../async_pipeline/Inputs/verdicts.py %t.json tile_rasterization | FileCheck %s
+// RUN: %python %S/../async_pipeline/Inputs/verdicts.py %t.json tile_rasterization > %t.txt
+// RUN: FileCheck %s --input-file=%t.txt
+// RUN: FileCheck %s --input-file=%t.txt --check-prefix=PLAIN
+// RUN: d2k-analyze --no-cache --arch sm_80 --tiers ptx --facts --kernel Grouped %s | FileCheck %s --check-prefix=TEXT
 // The mutation: groups of one row of tiles are the plain order.
 // RUN: d2k-analyze --no-cache --arch sm_80 --tiers ptx --facts --format json %s -o %t.one.json -- -DROWS=1
 // RUN: %python %S/../async_pipeline/Inputs/verdicts.py %t.one.json tile_rasterization | FileCheck %s --check-prefix=ONE
@@ -165,6 +168,10 @@ template __global__ void product<Taken>(const float *, const float *, float *, S
 // CHECK-NEXT: {{^}}  tile_rasterization group 4
 // CHECK-NEXT: 8Prepared
 // CHECK-NEXT: undecided tile_rasterization {{.*}} by numbers that the host prepares
-// ONE: 7Batched
-// ONE-NEXT: 7Grouped
-// ONE-NEXT: 7Shifted
+// PLAIN: 7Batched
+// PLAIN-NOT: tile_rasterization
+// PLAIN: 7Grouped
+// TEXT: tile_rasterization (group 8), ptx
+// ONE: 7Grouped
+// ONE-NOT: tile_rasterization
+// ONE: 7Shifted

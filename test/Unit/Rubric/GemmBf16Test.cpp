@@ -57,6 +57,7 @@ PropertyCatalog makeVocabulary(bool all = false) {
                          "async_pipeline",
                          "warp_specialization",
                          "persistent_kernel",
+                         "tile_rasterization",
                          "epilogue_fusion",
                          "pingpong_schedule",
                          "smem_swizzle",
