@@ -48,28 +48,17 @@ PropertyCatalog makeVocabulary(bool all = false) {
   // Whether these can be refuted depends on the test.
   const std::set<std::string> ofTheHost = {
       "kernel_count", "global_intermediates", "shape_dispatch"};
-  for (const char *id : {"local_spills",
-                         "kernel_count",
-                         "global_intermediates",
-                         "shape_dispatch",
-                         "smem_tiling",
-                         "tile_shape",
-                         "async_pipeline",
-                         "warp_specialization",
-                         "persistent_kernel",
-                         "tile_rasterization",
-                         "epilogue_fusion",
-                         "pingpong_schedule",
-                         "smem_swizzle",
-                         "smem_padding",
-                         "async_mma_overlap",
-                         "tmem_accumulator",
-                         "bulk_store_epilogue",
-                         "distributed_smem",
-                         "register_tiling",
-                         "coalesced_global_access",
-                         "smem_bank_conflict",
-                         "prologue_fusion"}) {
+  for (const char *id : {"local_spills",         "kernel_count",
+                         "global_intermediates", "shape_dispatch",
+                         "smem_tiling",          "tile_shape",
+                         "async_pipeline",       "warp_specialization",
+                         "persistent_kernel",    "tile_rasterization",
+                         "epilogue_fusion",      "pingpong_schedule",
+                         "smem_swizzle",         "smem_padding",
+                         "async_mma_overlap",    "tmem_accumulator",
+                         "bulk_store_epilogue",  "distributed_smem",
+                         "register_tiling",      "coalesced_global_access",
+                         "smem_bank_conflict",   "prologue_fusion"}) {
     PropertyInfo info;
     info.id = id;
     bool isKernel = ofTheHost.count(info.id) == 0;
