@@ -45,7 +45,10 @@ public:
         return std::nullopt;
       result.isSure = false;
     }
-    walk(load, result);
+    unsigned lastUse = walk(load, result);
+    // A register that is carried on behind its last use is no later use.
+    if (!staged && lastUse == 0 && loop != kNone)
+      return std::nullopt;
     if (llvm::none_of(result.outstanding, [](unsigned n) { return n != 0; }))
       return std::nullopt;
     return result;
@@ -162,8 +165,8 @@ private:
   }
 
   /// From the load on, to the first uses, through as many iterations as lie
-  /// between them.
-  void walk(OpId load, RegisterPrefetch &result) {
+  /// between them; the most of these on any way.
+  unsigned walk(OpId load, RegisterPrefetch &result) {
     struct Item {
       BlockId block;
       OpId from;
@@ -221,10 +224,11 @@ private:
     }
     // Without a use in the loop nothing is prefetched for it.
     if (result.uses.empty())
-      return;
+      return 0;
     for (unsigned round = 0; round <= lastUse; ++round)
       for (size_t i = 0; i < points.size(); ++i)
         result.outstanding[i] += early[round][i] && !late[round][i];
+    return lastUse;
   }
 
   Detector &detector;
