@@ -18,16 +18,20 @@ static constexpr unsigned kOldest = 31;
 /// Rounds after which a loop's state has settled: one for each age.
 static constexpr unsigned kRounds = kOldest + 2;
 /// Rounds of an inner loop: one for each bit that may still change.
-static constexpr unsigned kInnerRounds = 128;
+static constexpr unsigned kInnerRounds = 256;
 /// States of blocks that are kept for the next question.
 static constexpr size_t kMaxKept = size_t(1) << 20;
 
-/// Whether threads of several warps may learn here how far others have come.
-static bool isBarrier(Operation *op) {
-  if (isa<kern::CallOp, kern::CallIndirectOp, kern::OpaqueOp>(op))
-    return true;
+/// Calls may hold a barrier.
+static bool isCall(Operation *op) {
+  return isa<kern::CallOp, kern::CallIndirectOp, kern::OpaqueOp>(op);
+}
+
+bool InFlight::isMeeting(Operation *op) {
   auto barrier = dyn_cast<kern::BarrierOpInterface>(op);
-  return barrier && barrier.getExtent() != kern::BarrierExtent::Warp;
+  return barrier ? barrier.waits() &&
+                       barrier.getExtent() != kern::BarrierExtent::Warp
+                 : isCall(op);
 }
 
 static bool isGroup(Completion completion) {
@@ -38,19 +42,35 @@ static bool isGroup(Completion completion) {
 
 InFlight::InFlight(const KernelIndex &index, const ConstantValues &constants,
                    const Dominance &dominance, const LoopNest &loops,
-                   IterationValues &values, const RingSlots &rings)
+                   const BarrierGroups &barriers, IterationValues &values,
+                   const RingSlots &rings)
     : index(index), dominance(dominance), loops(loops), values(values),
       rings(rings) {
+  auto getSignal = [&](OpId op) {
+    if (isCall(index.getOp(op)))
+      return Signal::MeetAll;
+    auto barrier = dyn_cast<kern::BarrierOpInterface>(index.getOp(op));
+    if (!barrier || barrier.getExtent() == kern::BarrierExtent::Warp)
+      return Signal::None;
+    if (!barrier.waits())
+      return Signal::Arrive;
+    if (!barrier.arrives())
+      return Signal::Wait;
+    return barriers.isWhole(op) ? Signal::MeetAll : Signal::MeetPart;
+  };
   firstEffect.push_back(0);
   for (BlockId block = 0; block < index.getNumBlocks(); ++block) {
     auto [begin, end] = index.getOps(block);
     for (OpId op = begin; op < end; ++op) {
       auto async = dyn_cast<kern::AsyncEffectOpInterface>(index.getOp(op));
       bool inGroups = async && isGroup(async.getCompletion());
-      if ((!inGroups && !isBarrier(index.getOp(op))) || !constants.mayRun(op))
+      Signal signal = inGroups ? Signal::None : getSignal(op);
+      if ((!inGroups && signal == Signal::None) || !constants.mayRun(op))
         continue;
       Effect effect;
       effect.op = op;
+      effect.signal = signal;
+      effect.guarded = index.getGuard(op) != kNone;
       if (!inGroups) {
         effects.push_back(effect);
         continue;
@@ -61,7 +81,6 @@ InFlight::InFlight(const KernelIndex &index, const ConstantValues &constants,
           std::min<uint64_t>(async.getPendingAllowed().value_or(0), kOldest));
       auto inst = cast<kern::InstOpInterface>(index.getOp(op));
       effect.all = inst.getMnemonic().contains("wait_all");
-      effect.guarded = index.getGuard(op) != kNone;
       if (effect.role == AsyncRole::Issue)
         issues.push_back(op);
       else if (!llvm::is_contained(ordered, effect.group))
@@ -89,9 +108,11 @@ struct State {
       *this = other;
       return true;
     }
-    Ages joined{ages.may | other.ages.may, ages.must & other.ages.must,
-                ages.mayUnheard | other.ages.mayUnheard,
-                ages.mustUnheard & other.ages.mustUnheard};
+    Ages joined = ages, with = other.ages;
+    for (auto [bits, others] : llvm::zip(joined.getMay(), with.getMay()))
+      *bits |= *others;
+    for (auto [bits, others] : llvm::zip(joined.getMust(), with.getMust()))
+      *bits &= *others;
     bool changed = !(joined == ages);
     ages = joined;
     return changed;
@@ -202,26 +223,23 @@ public:
 
   /// \p issue is one of the same commit as the operation that is followed.
   void apply(const Effect &effect, OpId issue, Ages &ages) const {
-    if (effect.group == Completion::None) {
-      ages.mayUnheard = ages.may;
-      ages.mustUnheard = ages.must;
-      return;
-    }
+    if (effect.group == Completion::None)
+      return signal(effect, ages);
     if (effect.group != group)
       return;
     Ages old = ages;
     switch (effect.role) {
     case AsyncRole::Issue:
       if (effect.op == issue)
-        for (uint32_t *bits :
-             {&ages.may, &ages.must, &ages.mayUnheard, &ages.mustUnheard})
-          *bits |= 1;
+        for (auto all : {ages.getMay(), ages.getMust()})
+          for (uint32_t *bits : all)
+            *bits |= 1;
       return;
     case AsyncRole::Commit:
-      for (uint32_t *bits : {&ages.may, &ages.mayUnheard})
+      for (uint32_t *bits : ages.getMay())
         *bits = (*bits << 1) | (*bits & (1u << kOldest));
-      ages.must <<= 1;
-      ages.mustUnheard <<= 1;
+      for (uint32_t *bits : ages.getMust())
+        *bits <<= 1;
       break;
     case AsyncRole::Wait: {
       uint32_t kept =
@@ -234,14 +252,43 @@ public:
     }
     }
     if (effect.guarded) {
-      ages.may |= old.may;
-      ages.must &= old.must;
-      ages.mayUnheard |= old.mayUnheard;
-      ages.mustUnheard &= old.mustUnheard;
+      for (auto [bits, before] : llvm::zip(ages.getMay(), old.getMay()))
+        *bits |= *before;
+      for (auto [bits, before] : llvm::zip(ages.getMust(), old.getMust()))
+        *bits &= *before;
     }
   }
 
 private:
+  static void signal(const Effect &effect, Ages &ages) {
+    Ages old = ages;
+    switch (effect.signal) {
+    case Signal::None:
+      return;
+    case Signal::Arrive:
+      break;
+    case Signal::Wait:
+      ages.mayUnheard = ages.mayApart = ages.mayUnsent;
+      ages.mustUnheard = ages.mustApart = ages.mustUnsent;
+      break;
+    case Signal::MeetAll:
+      ages.mayApart = ages.may;
+      ages.mustApart = ages.must;
+      [[fallthrough]];
+    case Signal::MeetPart:
+      ages.mayUnheard = ages.may;
+      ages.mustUnheard = ages.must;
+      break;
+    }
+    if (effect.signal != Signal::Wait) {
+      ages.mayUnsent = ages.may;
+      ages.mustUnsent = ages.must;
+    }
+    if (effect.guarded)
+      for (auto [bits, before] : llvm::zip(ages.getMay(), old.getMay()))
+        *bits |= *before;
+  }
+
   bool isInside(BlockId block) const {
     return loop == kNone || loops.contains(loop, block);
   }
@@ -438,7 +485,11 @@ std::vector<Ages> InFlight::getSteady(OpId issue, uint32_t loop,
     for (OpId point : points) {
       BlockId at = index.getBlockOf(point);
       bool after = at == block ? issue < point : dominance.reaches(block, at);
-      ages.push_back(after ? Ages{1, 1, 1, 1} : Ages());
+      Ages issued;
+      for (auto all : {issued.getMay(), issued.getMust()})
+        for (uint32_t *bits : all)
+          *bits = after;
+      ages.push_back(issued);
     }
     return ages;
   }
@@ -462,7 +513,9 @@ std::vector<OpId> InFlight::getDrains(OpId issue, uint32_t loop) const {
     OpId from;
     Ages ages;
   };
-  std::vector<Item> stack{{index.getBlockOf(issue), issue + 1, {1, 1}}};
+  Ages issued;
+  issued.may = issued.must = 1;
+  std::vector<Item> stack{{index.getBlockOf(issue), issue + 1, issued}};
   while (!stack.empty()) {
     Item item = stack.back();
     stack.pop_back();

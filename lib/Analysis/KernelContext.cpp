@@ -6,6 +6,7 @@
 
 #include "BlockShape.h"
 
+#include "d2k/Analysis/BarrierGroups.h"
 #include "d2k/Analysis/LaneAddresses.h"
 #include "d2k/Analysis/LaunchValues.h"
 #include "d2k/Analysis/SharedObjects.h"
@@ -53,4 +54,8 @@ LaneAddresses &KernelContext::getLaneAddresses() {
 
 const SharedObjects &KernelContext::getSharedObjects() {
   return make(sharedObjects, getIndex(), getMemory(), getLaneForms());
+}
+
+const BarrierGroups &KernelContext::getBarrierGroups() {
+  return make(barrierGroups, *this);
 }

@@ -483,7 +483,8 @@ struct TestInFlight : KernelTestPass<TestInFlight> {
     RingSlots rings(index, kernel.getConstants(), kernel.getDominance(),
                     kernel.getLoops(), kernel.getMemory(), values);
     InFlight inFlight(index, kernel.getConstants(), kernel.getDominance(),
-                      kernel.getLoops(), values, rings);
+                      kernel.getLoops(), kernel.getBarrierGroups(), values,
+                      rings);
     std::vector<std::string> text(index.getNumOps());
     for (auto [number, issue] : llvm::enumerate(inFlight.getIssues())) {
       uint32_t loop = getTestLoop(kernel, issue);
@@ -501,6 +502,10 @@ struct TestInFlight : KernelTestPass<TestInFlight> {
         if (ages.mayUnheard != ages.may || ages.mustUnheard != ages.must)
           text[point] += " unheard may " + agesText(ages.mayUnheard) +
                          " must " + agesText(ages.mustUnheard);
+        if (ages.mayApart != ages.mayUnheard ||
+            ages.mustApart != ages.mustUnheard)
+          text[point] += " apart may " + agesText(ages.mayApart) + " must " +
+                         agesText(ages.mustApart);
       }
       InFlightDiagnostic remark = index.getOp(issue)->emitRemark();
       remark << "issue #" << number;
@@ -518,6 +523,39 @@ struct TestInFlight : KernelTestPass<TestInFlight> {
       if (ages >> age & 1)
         result += (result.size() > 1 ? "," : "") + std::to_string(age);
     return result + "}";
+  }
+};
+
+struct TestBarrierGroups : KernelTestPass<TestBarrierGroups> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestBarrierGroups)
+  StringRef getArgument() const final { return "test-barrier-groups"; }
+  StringRef getDescription() const final {
+    return "print which warps meet at each named barrier";
+  }
+  void test(KernelContext &kernel) {
+    const KernelIndex &index = kernel.getIndex();
+    const BarrierGroups &barriers = kernel.getBarrierGroups();
+    for (OpId op = 0; op < index.getNumOps(); ++op) {
+      auto barrier = dyn_cast<kern::BarrierOp>(index.getOp(op));
+      if (!barrier || !barrier.waits())
+        continue;
+      InFlightDiagnostic remark = barrier.emitRemark();
+      if (barriers.isWhole(op)) {
+        remark << "whole block";
+        continue;
+      }
+      WarpGroups groups =
+          barriers.join([&](OpId other) { return other == op; });
+      remark << "meet:";
+      for (unsigned group = 0; group < groups.size(); ++group) {
+        std::string warps;
+        for (unsigned warp = 0; warp < groups.size(); ++warp)
+          if (groups[warp] == group)
+            warps += (warps.empty() ? "" : ",") + std::to_string(warp);
+        if (!warps.empty())
+          remark << " {" << warps << "}";
+      }
+    }
   }
 };
 
@@ -577,5 +615,6 @@ void analysis::registerTestPasses() {
   PassRegistration<TestWarpRoles>();
   PassRegistration<TestRingSlots>();
   PassRegistration<TestInFlight>();
+  PassRegistration<TestBarrierGroups>();
   PassRegistration<TestLaunchValues>();
 }

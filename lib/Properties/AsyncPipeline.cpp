@@ -474,6 +474,9 @@ Judgement LoopPipeline::judgeArrival(const CopySite &site, const Ring &ring) {
     return Judgement::nearMiss(
         describeUnannounced("brings data that ", detector, early.unannounced),
         early.unannounced);
+  if (!early.perhapsUnannounced.empty())
+    return judgePerhapsUnannounced("brings data that ", detector,
+                                   early.perhapsUnannounced);
   if (early.unsure.empty())
     return Judgement::proved();
   return Judgement::undecided(

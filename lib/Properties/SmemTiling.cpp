@@ -103,6 +103,9 @@ static Judgement judge(Detector &detector, const StagedTile &tile) {
                                                          detector,
                                                          tile.unannounced),
                                      tile.unannounced);
+        if (!tile.perhapsUnannounced.empty())
+          return judgePerhapsUnannounced("stages data that ", detector,
+                                         tile.perhapsUnannounced);
         if (!tile.ordered)
           return Judgement::undecided(
               "stages data that " + places +

@@ -23,17 +23,24 @@
 // With `wait_group 0` in front of the mma: {}, nothing is.
 //
 // A wait is for the thread's own work (PTX ISA, "cp.async.wait_group"). What
-// other threads know of it is kept in two sets more, of the ages that are
-// outstanding or *unheard*: ended, with no barrier of more than a warp since.
-//   cp.async.wait_group 1; bar.sync    outstanding {1}, unheard none
-//   bar.sync; cp.async.wait_group 1    outstanding {1}, unheard {2}
-// A barrier that one way passes counts on that way; one under a guard, a signal
-// that is sent or waited for, and a call, which may hold one, count as
-// barriers.
+// other threads know of it is kept in more sets, of the ages that are
+// outstanding or
+//   unsent   ended, and no barrier has been arrived at since
+//   unheard  ended, and no barrier of more than a warp has been waited at since
+//            that was arrived at after the end
+//   apart    the same, where only barriers of the whole block count
+//            (BarrierGroups.h)
+//   cp.async.wait_group 1; bar.sync      outstanding {1}, unheard none
+//   bar.sync; cp.async.wait_group 1      outstanding {1}, unheard {2}
+//   cp.async.wait_group 1; bar.arrive    outstanding {1}, unheard {2}
+//   ... and an mbarrier's wait behind it outstanding {1}, unheard none
+// A barrier that one way passes counts on that way. In what is so on every way
+// one under a guard counts as a barrier, and so does a call, which may hold
+// one.
 //
-// Lattice. A state is four sets of 32 ages for each issuing operation; ages
+// Lattice. A state is eight sets of 32 ages for each issuing operation; ages
 // from 31 on are one. `may` only grows and `must` only shrinks where ways join,
-// so that an inner loop is stable after at most 128 rounds for each operation;
+// so that an inner loop is stable after at most 256 rounds for each operation;
 // the steady state of the loop itself is reached after at most 33 rounds, when
 // each age has been shifted out.
 //
@@ -49,8 +56,10 @@
 #ifndef D2K_ANALYSIS_INFLIGHT_H
 #define D2K_ANALYSIS_INFLIGHT_H
 
+#include "d2k/Analysis/BarrierGroups.h"
 #include "d2k/Analysis/RingSlots.h"
 
+#include <array>
 #include <memory>
 #include <tuple>
 
@@ -60,11 +69,18 @@ namespace d2k::analysis {
 struct Ages {
   /// Outstanding.
   uint32_t may = 0, must = 0;
-  /// Outstanding, or ended with no barrier since: other threads do not know.
+  /// Outstanding, or ended and not told to others; see the top of this file.
+  uint32_t mayUnsent = 0, mustUnsent = 0;
   uint32_t mayUnheard = 0, mustUnheard = 0;
-  bool operator==(const Ages &other) const {
-    return may == other.may && must == other.must &&
-           mayUnheard == other.mayUnheard && mustUnheard == other.mustUnheard;
+  uint32_t mayApart = 0, mustApart = 0;
+  bool operator==(const Ages &other) const = default;
+
+  /// The sets of what is so on some way, and on every way.
+  std::array<uint32_t *, 4> getMay() {
+    return {&may, &mayUnsent, &mayUnheard, &mayApart};
+  }
+  std::array<uint32_t *, 4> getMust() {
+    return {&must, &mustUnsent, &mustUnheard, &mustApart};
   }
 };
 
@@ -73,7 +89,8 @@ public:
   /// \p values and \p rings tell where control comes to in an iteration.
   InFlight(const KernelIndex &index, const ConstantValues &constants,
            const Dominance &dominance, const LoopNest &loops,
-           IterationValues &values, const RingSlots &rings);
+           const BarrierGroups &barriers, IterationValues &values,
+           const RingSlots &rings);
 
   ~InFlight();
 
@@ -88,10 +105,17 @@ public:
   /// to no such wait before the work is issued again.
   std::vector<OpId> getDrains(OpId issue, uint32_t loop) const;
 
+  /// Whether threads of several warps may wait at \p op until others have come
+  /// so far.
+  static bool isMeeting(mlir::Operation *op);
+
 private:
+  /// What a barrier is for the ages.
+  enum class Signal : uint8_t { None, Arrive, Wait, MeetPart, MeetAll };
   /// An operation that changes ages; with no group, a barrier.
   struct Effect {
     OpId op = kNone;
+    Signal signal = Signal::None;
     kern::Completion group = kern::Completion::None;
     kern::AsyncRole role = kern::AsyncRole::Issue;
     /// Of a wait: newest groups that may stay.

@@ -19,6 +19,7 @@
 
 namespace d2k::analysis {
 
+class BarrierGroups;
 class LaneAddresses;
 class LaneForms;
 class SharedObjects;
@@ -72,6 +73,8 @@ public:
   LaneAddresses &getLaneAddresses();
   /// Include SharedObjects.h to use them.
   const SharedObjects &getSharedObjects();
+  /// Include BarrierGroups.h to use them.
+  const BarrierGroups &getBarrierGroups();
   const MainRegion &getMainRegion() {
     return make(mainRegion, getIndex(), getConstants(), getDominance(),
                 getLoops(), getMemory(), getProvenance());
@@ -114,6 +117,7 @@ private:
   std::unique_ptr<LaneForms> laneForms;
   std::unique_ptr<LaneAddresses> laneAddresses;
   std::unique_ptr<SharedObjects> sharedObjects;
+  std::unique_ptr<BarrierGroups> barrierGroups;
   std::unique_ptr<MainRegion> mainRegion;
   std::unique_ptr<AppliedOperations> applied;
   std::unique_ptr<WarpRoles> roles;

@@ -19,7 +19,8 @@ struct AsyncAnalyses {
               kernel.getLoops(), kernel.getMemory(), values),
         phases(kernel.getIndex(), kernel.getConstants(), values, rings),
         inFlight(kernel.getIndex(), kernel.getConstants(),
-                 kernel.getDominance(), kernel.getLoops(), values, rings) {}
+                 kernel.getDominance(), kernel.getLoops(),
+                 kernel.getBarrierGroups(), values, rings) {}
 
   analysis::IterationValues values;
   analysis::RingSlots rings;

@@ -4,6 +4,7 @@
 
 #include "Engine/TileOrder.h"
 
+#include "d2k/Analysis/BarrierGroups.h"
 #include "d2k/Analysis/SharedObjects.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -11,6 +12,7 @@
 #include "llvm/ADT/bit.h"
 
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -95,9 +97,22 @@ private:
   Answer readsOutstanding(OpId copy, Path &write, uint32_t reader, Path &read,
                           unsigned outstanding);
   /// Whether \p reader reads what threads of other warps issued with \p copy,
-  /// of the ages \p unheard; both are numbers of the site and of \p readers.
+  /// of the ages \p unheard, or of other groups where \p groups are given;
+  /// both are numbers of the site and of \p readers.
   bool isUnannounced(size_t copy, size_t reader, uint32_t unheard,
-                     llvm::ArrayRef<uint32_t> readers);
+                     llvm::ArrayRef<uint32_t> readers,
+                     const WarpGroups *groups = nullptr);
+  /// Whether an iteration comes from a wait for \p copy to \p reader past no
+  /// barrier, and \p reader reads what that wait was for; numbers as above.
+  Answer skipsBarrier(size_t copy, size_t reader, uint32_t outstanding,
+                      llvm::ArrayRef<uint32_t> readers);
+  /// The part of skipsBarrier that looks at one iteration.
+  Answer findOpenWay(OpId wait, OpId read, unsigned iteration);
+  /// Whether \p op runs there, by its guard.
+  Answer runsByGuard(OpId op, unsigned iteration);
+  const llvm::DenseMap<BlockId, llvm::SmallVector<OpId, 2>> &getMeetings();
+  /// Who meets at barriers of parts of the block in the loop.
+  const WarpGroups &getMet();
   bool arrives() const;
   bool neverEnds() const;
 
@@ -115,6 +130,12 @@ private:
   /// Of the copies of the site, and of the readers that were followed.
   std::vector<Path> writes, reads;
   bool followed = false;
+  /// By block, what threads of several warps wait at for one another.
+  llvm::DenseMap<BlockId, llvm::SmallVector<OpId, 2>> meetings;
+  bool hasMeetings = false;
+  std::optional<WarpGroups> met;
+  /// By way that was looked at.
+  llvm::DenseMap<std::pair<OpId, OpId>, Answer> openWays;
 };
 } // namespace
 
@@ -314,16 +335,130 @@ Finder::Answer Finder::readsOutstanding(OpId copy, Path &write, uint32_t reader,
 }
 
 bool Finder::isUnannounced(size_t copy, size_t reader, uint32_t unheard,
-                           llvm::ArrayRef<uint32_t> readers) {
+                           llvm::ArrayRef<uint32_t> readers,
+                           const WarpGroups *groups) {
   OpId op = site.clones[copy];
   uint32_t target = detector.getMemory().getFirstAccess(op) + 1;
-  if (!detector.getTileOrder().crossesWarps(target, readers[reader]))
+  if (!detector.getTileOrder().crossesWarps(target, readers[reader], groups))
     return false;
   if (unheard & kOldest)
     return true;
   follow(readers);
   return readsOutstanding(op, writes[copy], readers[reader], reads[reader],
                           llvm::popcount(unheard)) == Answer::Yes;
+}
+
+const llvm::DenseMap<BlockId, llvm::SmallVector<OpId, 2>> &
+Finder::getMeetings() {
+  if (std::exchange(hasMeetings, true))
+    return meetings;
+  for (OpId op = 0; op < index.getNumOps(); ++op)
+    if (InFlight::isMeeting(index.getOp(op)) &&
+        detector.getConstants().mayRun(op))
+      meetings[index.getBlockOf(op)].push_back(op);
+  return meetings;
+}
+
+const WarpGroups &Finder::getMet() {
+  if (!met)
+    met = kernel.getBarrierGroups().join([&](OpId op) {
+      return site.loop == kNone ||
+             kernel.getLoops().contains(site.loop, index.getBlockOf(op));
+    });
+  return *met;
+}
+
+Finder::Answer Finder::runsByGuard(OpId op, unsigned iteration) {
+  ValueId guard = index.getGuard(op);
+  if (guard == kNone)
+    return Answer::Yes;
+  IterationValue value = async.values.get(guard, site.loop, iteration);
+  if (!value.isConstant())
+    return Answer::Unknown;
+  return ((value.constant & 1) != 0) != index.isGuardNegated(op) ? Answer::Yes
+                                                                 : Answer::No;
+}
+
+/// Goes from \p wait in \p iteration to \p read in the same one or the next.
+Finder::Answer Finder::findOpenWay(OpId wait, OpId read, unsigned iteration) {
+  const LoopNest &loops = kernel.getLoops();
+  BlockId target = index.getBlockOf(read);
+  bool reaches = false, meets = false;
+  /// Goes on behind \p from; whether control leaves the block.
+  auto pass = [&](BlockId block, OpId from, unsigned now) {
+    bool readsHere = block == target && read >= from;
+    auto here = getMeetings().find(block);
+    // Guards under which some have met.
+    llvm::SmallVector<std::pair<ValueId, bool>, 4> met;
+    if (here != getMeetings().end())
+      for (OpId op : here->second) {
+        if (op < from || (readsHere && op > read))
+          continue;
+        Answer runs = runsByGuard(op, now);
+        if (runs == Answer::No)
+          continue;
+        meets = true;
+        ValueId guard = index.getGuard(op);
+        bool negated = runs == Answer::Unknown && index.isGuardNegated(op);
+        met.push_back({guard, negated});
+        // One or the other of two.
+        if (runs == Answer::Yes ||
+            llvm::is_contained(met, std::pair(guard, !negated)))
+          return false;
+      }
+    reaches |= readsHere;
+    return !readsHere;
+  };
+  llvm::SmallDenseSet<std::pair<BlockId, unsigned>, 16> seen;
+  llvm::SmallVector<std::pair<BlockId, unsigned>, 16> pending;
+  auto leave = [&](BlockId block, unsigned now) {
+    for (BlockId next : kernel.getDominance().getSuccessors(block)) {
+      if (next >= index.getNumBlocks() || !loops.contains(site.loop, next) ||
+          !async.values.mayTake(block, next, site.loop, now))
+        continue;
+      unsigned then = now + (next == loops.getLoop(site.loop).header);
+      if (then <= iteration + 1 && seen.insert({next, then}).second)
+        pending.push_back({next, then});
+    }
+  };
+  if (pass(index.getBlockOf(wait), wait + 1, iteration))
+    leave(index.getBlockOf(wait), iteration);
+  while (!pending.empty()) {
+    auto [block, now] = pending.pop_back_val();
+    if (pass(block, index.getOps(block).first, now))
+      leave(block, now);
+  }
+  if (!reaches)
+    return Answer::No;
+  return meets ? Answer::Unknown : Answer::Yes;
+}
+
+Finder::Answer Finder::skipsBarrier(size_t copy, size_t reader,
+                                    uint32_t outstanding,
+                                    llvm::ArrayRef<uint32_t> readers) {
+  OpId op = site.clones[copy], read = accesses[readers[reader]].op;
+  uint32_t target = detector.getMemory().getFirstAccess(op) + 1;
+  if (site.loop == kNone ||
+      !detector.getTileOrder().crossesWarps(target, readers[reader]))
+    return Answer::No;
+  Answer answer = Answer::No;
+  for (OpId wait : async.inFlight.getDrains(op, site.loop)) {
+    auto [it, isNew] = openWays.try_emplace({wait, read}, Answer::No);
+    unsigned all = async.rings.getIterations(site.loop);
+    for (unsigned i = all / 2;
+         isNew && i + 1 < all && it->second != Answer::Yes; ++i)
+      if (async.values.mayRun(index.getBlockOf(wait), site.loop, i) &&
+          runsByGuard(wait, i) != Answer::No)
+        it->second = std::max(it->second, findOpenWay(wait, read, i));
+    answer = std::max(answer, it->second);
+  }
+  if (answer == Answer::No)
+    return answer;
+  // What the wait has ended last is what is read.
+  follow(readers);
+  return std::min(answer, readsOutstanding(op, writes[copy], readers[reader],
+                                           reads[reader],
+                                           llvm::popcount(outstanding) + 1));
 }
 
 EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
@@ -354,7 +489,7 @@ EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
   }
   if (candidates.empty())
     return early;
-  llvm::SmallDenseSet<OpId, 16> certain, unsure, unannounced;
+  llvm::SmallDenseSet<OpId, 16> certain, unsure, unannounced, perhaps;
   auto add = [](llvm::SmallVector<OpId, 4> &list,
                 llvm::SmallDenseSet<OpId, 16> &seen, OpId op) {
     if (seen.insert(op).second)
@@ -376,9 +511,22 @@ EarlyReads Finder::find(llvm::ArrayRef<uint32_t> readers) {
           !mayOverlap(memory, targets[number], filled[number], reader,
                       read[nth]))
         continue;
-      if (ages.mustUnheard != ages.must && !unannounced.contains(op) &&
-          isUnannounced(number, nth, ages.mustUnheard, candidates))
-        add(early.unannounced, unannounced, op);
+      if (!unannounced.contains(op)) {
+        bool isCertain =
+            ages.mustUnheard != ages.must &&
+            isUnannounced(number, nth, ages.mustUnheard, candidates);
+        // Barriers of parts of the block are enough for those who meet there.
+        if (!isCertain && ages.mustApart != ages.mustUnheard)
+          isCertain =
+              isUnannounced(number, nth, ages.mustApart, candidates, &getMet());
+        Answer skips = Answer::No;
+        if (!isCertain && ages.mayUnheard != ages.may)
+          skips = skipsBarrier(number, nth, ages.must, candidates);
+        if (isCertain || skips == Answer::Yes)
+          add(early.unannounced, unannounced, op);
+        else if (skips == Answer::Unknown)
+          add(early.perhapsUnannounced, perhaps, op);
+      }
       if (ages.may == 0 || certain.contains(op))
         continue;
       if ((ages.must & kOldest) || (isOpen && (ages.must & 1))) {
@@ -416,7 +564,18 @@ std::string properties::describeUnannounced(std::string start,
                                             llvm::ArrayRef<OpId> reads) {
   return withChange(std::move(start) + detector.describe(reads) +
                         " reads in threads of other warps, with no barrier "
-                        "behind the wait for it: a wait is for the copies of "
-                        "the thread alone",
+                        "behind the wait for it at which they meet: a wait is "
+                        "for the copies of the thread alone",
                     "put __syncthreads() between the wait and the reads");
+}
+
+Judgement properties::judgePerhapsUnannounced(std::string start,
+                                              Detector &detector,
+                                              llvm::ArrayRef<OpId> reads) {
+  return Judgement::undecided(
+      std::move(start) + detector.describe(reads) +
+          " reads in threads of other warps, and a condition that is not known "
+          "decides whether they meet at a barrier behind the wait for it",
+      "a barrier between the wait and the reads that no condition leaves out",
+      reads);
 }

@@ -15,8 +15,10 @@
 // With `wait_group 1` slot i has arrived, and i + 1 alone is outstanding.
 //
 // A wait is for the copies of the thread alone. What threads of another warp
-// copied has arrived when a barrier follows their wait; an access that reads
-// such bytes, with none between, reads what was *not announced*.
+// copied has arrived when a barrier at which both meet follows their wait; an
+// access that reads such bytes, with none between, reads what was *not
+// announced*. A barrier that some iterations leave out announces nothing in
+// them: `if (i & 1) bar.sync`.
 
 #ifndef D2K_LIB_PROPERTIES_ENGINE_EARLYREADS_H
 #define D2K_LIB_PROPERTIES_ENGINE_EARLYREADS_H
@@ -37,6 +39,8 @@ struct EarlyReads {
   /// threads of other warps with no barrier behind the wait. Only what is
   /// certain: the bytes of both are known.
   llvm::SmallVector<OpId, 4> unannounced;
+  /// The same, where conditions that are not known decide about the barrier.
+  llvm::SmallVector<OpId, 4> perhapsUnannounced;
 };
 
 /// Those of \p readers, accesses in the loop of \p site, that read what its
@@ -50,6 +54,9 @@ EarlyReads findEarlyReads(Detector &detector, AsyncAnalyses &async,
 /// and the change.
 std::string describeUnannounced(std::string start, Detector &detector,
                                 llvm::ArrayRef<OpId> reads);
+/// What is said when \p reads are perhaps unannounced; \p start as above.
+Judgement judgePerhapsUnannounced(std::string start, Detector &detector,
+                                  llvm::ArrayRef<OpId> reads);
 
 } // namespace d2k::properties
 

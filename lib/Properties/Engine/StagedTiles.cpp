@@ -336,6 +336,9 @@ static void addEarlyReads(Detector &detector, StagedTile &tile) {
       for (OpId op : early.unannounced)
         if (!llvm::is_contained(tile.unannounced, op))
           tile.unannounced.push_back(op);
+      for (OpId op : early.perhapsUnannounced)
+        if (!llvm::is_contained(tile.perhapsUnannounced, op))
+          tile.perhapsUnannounced.push_back(op);
     }
   }
 }

@@ -33,8 +33,9 @@ struct StagedTile {
   bool ordered = false;
   /// Reads of a slot into which a copy is outstanding; see EarlyReads.h.
   llvm::SmallVector<analysis::OpId, 4> early;
-  /// Reads of what other warps have copied, with no barrier behind their wait.
-  llvm::SmallVector<analysis::OpId, 4> unannounced;
+  /// Reads of what other warps have copied, with no barrier behind their wait;
+  /// and those where it is not known whether there is one.
+  llvm::SmallVector<analysis::OpId, 4> unannounced, perhapsUnannounced;
   /// What is worked out of input data is put into the same memory between the
   /// writes and the reads, as in a scan or a sort in place: reads may be of
   /// that.

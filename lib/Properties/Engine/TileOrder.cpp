@@ -11,7 +11,8 @@ using namespace d2k::properties;
 /// Touches that are kept for the next question.
 static constexpr size_t kMaxKept = 1 << 21;
 
-TileOrder::TileOrder(Detector &detector) : detector(detector) {
+TileOrder::TileOrder(Detector &detector)
+    : detector(detector), groups(detector.getKernel().getBarrierGroups()) {
   const KernelIndex &index = detector.getIndex();
   barriers.resize(index.getNumBlocks());
   waits.resize(index.getNumBlocks());
@@ -84,14 +85,17 @@ bool TileOrder::canBeOrdered(OpId from, OpId to) const {
   return false;
 }
 
-bool TileOrder::hasOpenWay(OpId from, OpId to, bool later) const {
+bool TileOrder::hasOpenWay(OpId from, OpId to, bool later,
+                           bool onlyWhole) const {
   const KernelIndex &index = detector.getIndex();
   const Dominance &dominance = detector.getKernel().getDominance();
   const LoopNest &loops = detector.getKernel().getLoops();
   BlockId a = index.getBlockOf(from), b = index.getBlockOf(to);
   auto blocked = [&](BlockId block, OpId after, OpId before) {
     return llvm::any_of(barriers[block], [&](OpId op) {
-      return (after == kNone || op > after) && (before == kNone || op < before);
+      return (after == kNone || op > after) &&
+             (before == kNone || op < before) &&
+             (!onlyWhole || groups.isWhole(op));
     });
   };
   if (!later && a == b && from < to && !blocked(a, from, to))
@@ -126,7 +130,7 @@ bool TileOrder::hasOpenWay(OpId from, OpId to, bool later) const {
     auto [block, again] = pending.pop_back_val();
     if (block == b && again && !blocked(block, kNone, to))
       return true;
-    if (barriers[block].empty())
+    if (!blocked(block, kNone, kNone))
       leave(block, again);
   }
   return false;
@@ -174,7 +178,8 @@ TileOrder::getSpans(uint32_t access) const {
   return *known;
 }
 
-bool TileOrder::crossesWarps(uint32_t writer, uint32_t reader) const {
+bool TileOrder::crossesWarps(uint32_t writer, uint32_t reader,
+                             const WarpGroups *groups) const {
   const std::optional<std::vector<Span>> &writes = getSpans(writer);
   const std::optional<std::vector<Span>> &reads = getSpans(reader);
   if (!writes || !reads)
@@ -190,7 +195,8 @@ bool TileOrder::crossesWarps(uint32_t writer, uint32_t reader) const {
     llvm::erase_if(open,
                    [&](const Span &span) { return span.end <= read.begin; });
     if (llvm::any_of(open, [&](const Span &span) {
-          return span.begin < read.end && span.warp != read.warp;
+          return span.begin < read.end && span.warp != read.warp &&
+                 (!groups || (*groups)[span.warp] != (*groups)[read.warp]);
         }))
       return true;
   }
@@ -206,6 +212,12 @@ bool TileOrder::races(uint32_t writer, uint32_t reader) const {
   bool later = from.slot != to.slot || from.ring != to.ring;
   if (later && (from.ring == kNone || to.ring == kNone))
     return false;
-  return hasOpenWay(accesses[writer].op, accesses[reader].op, later) &&
-         crossesWarps(writer, reader);
+  OpId write = accesses[writer].op, read = accesses[reader].op;
+  if (hasOpenWay(write, read, later, /*onlyWhole=*/false))
+    return crossesWarps(writer, reader);
+  // Barriers of parts of the block are enough for those who meet there.
+  if (!groups.hasParts() || !hasOpenWay(write, read, later, /*onlyWhole=*/true))
+    return false;
+  WarpGroups met = groups.join([](OpId) { return true; });
+  return crossesWarps(writer, reader, &met);
 }

@@ -7,6 +7,8 @@
 
 #include "Engine/StagedTiles.h"
 
+#include "d2k/Analysis/BarrierGroups.h"
+
 #include "llvm/ADT/DenseMap.h"
 
 #include <memory>
@@ -26,14 +28,15 @@ public:
   bool canBeOrdered(OpId from, OpId to) const;
 
   /// Whether access `reader` may read what a thread of another warp wrote with
-  /// access `writer`, without a barrier of more than the warp on the way. True
+  /// access `writer`, without a barrier on the way at which both meet. True
   /// only when the bytes of both are known; slots of a ring that are not the
   /// same in one iteration are compared from one iteration to the next.
   bool races(uint32_t writer, uint32_t reader) const;
   /// Whether access `reader` reads bytes of a slot that a thread of another
-  /// warp writes with access `writer`. True only when the bytes of both are
-  /// known.
-  bool crossesWarps(uint32_t writer, uint32_t reader) const;
+  /// warp writes with access `writer`; of a warp of another group where
+  /// \p groups are given. True only when the bytes of both are known.
+  bool crossesWarps(uint32_t writer, uint32_t reader,
+                    const analysis::WarpGroups *groups = nullptr) const;
   /// What the threads of a block touch with access number \p access, for every
   /// value of the loops inside a slot; null when it is not known.
   std::shared_ptr<const Touches> getTouches(uint32_t access) const;
@@ -47,11 +50,13 @@ private:
   /// What an access touches, by begin; nothing when it is not known.
   const std::optional<std::vector<Span>> &getSpans(uint32_t access) const;
 
-  /// Whether control can come from `from` to `to` past no barrier; with
-  /// `later`, by another iteration of a loop around both.
-  bool hasOpenWay(OpId from, OpId to, bool later) const;
+  /// Whether control can come from `from` to `to` past no barrier, with
+  /// `onlyWhole` past none of the whole block; with `later`, by another
+  /// iteration of a loop around both.
+  bool hasOpenWay(OpId from, OpId to, bool later, bool onlyWhole) const;
 
   Detector &detector;
+  const analysis::BarrierGroups &groups;
   /// By block, ascending: its barriers of more than a warp; all its barriers
   /// and waits; those that complete asynchronous copies.
   std::vector<llvm::SmallVector<OpId, 2>> barriers, waits, completions;

@@ -228,3 +228,51 @@ __global__ void __launch_bounds__(kTile) iOwnWarp(const float *x, float *y, int 
   }
   y[threadIdx.x] = sum;
 }
+
+// Barriers that are none for what is read: one at which nobody waits, one of
+// the two warps of each half, and one that every second step leaves out.
+#define DOUBLE_BUFFER(NAME, BARRIER)                                                 \
+  __global__ void __launch_bounds__(kTile) NAME(const float *x, float *y, int n) { \
+    __shared__ Slots slots[2];                                                     \
+    float sum = 0;                                                                 \
+    fetch(slots[0], x, 0);                                                         \
+    __pipeline_commit();                                                           \
+    for (int i = 0; i < n; ++i) {                                                  \
+      if (i + 1 < n)                                                               \
+        fetch(slots[(i + 1) & 1], x, i + 1);                                       \
+      __pipeline_commit();                                                         \
+      __pipeline_wait_prior(1);                                                    \
+      BARRIER;                                                                     \
+      sum = dot(slots[i & 1], sum);                                                \
+      __syncthreads();                                                             \
+    }                                                                              \
+    y[threadIdx.x] = sum;                                                          \
+  }
+
+// CHECK: jArrives(
+// CHECK-NEXT: nearly: {{.*}} brings data that early-reads.cu:22 reads
+// CHECK-NEXT: in threads of other warps, with no barrier behind the wait
+// TILE: jArrives(
+// TILE-NEXT: nearly: {{.*}} stages data that early-reads.cu:22 reads
+// TILE-NEXT: in threads of other warps, with no barrier behind the wait
+// SASS: jArrives(
+// SASS-NEXT: {{nearly|undecided|absent}}:
+DOUBLE_BUFFER(jArrives, asm volatile("bar.arrive 3, 128;" ::: "memory"))
+// CHECK: kHalves(
+// CHECK-NEXT: nearly: {{.*}} brings data that early-reads.cu:22 reads
+// CHECK-NEXT: in threads of other warps, with no barrier behind the wait
+// TILE: kHalves(
+// TILE-NEXT: nearly: {{.*}} stages data that early-reads.cu:22 reads
+// TILE-NEXT: in threads of other warps, with no barrier behind the wait
+// SASS: kHalves(
+// SASS-NEXT: {{nearly|undecided|absent}}:
+DOUBLE_BUFFER(kHalves, asm volatile("bar.sync %0, 64;" ::"r"(threadIdx.x / 64 + 1) : "memory"))
+// CHECK: lEverySecond(
+// CHECK-NEXT: nearly: {{.*}} brings data that early-reads.cu:22 reads
+// CHECK-NEXT: in threads of other warps, with no barrier behind the wait
+// TILE: lEverySecond(
+// TILE-NEXT: nearly: {{.*}} stages data that early-reads.cu:22 reads
+// TILE-NEXT: in threads of other warps, with no barrier behind the wait
+// SASS: lEverySecond(
+// SASS-NEXT: {{nearly|undecided|absent}}:
+DOUBLE_BUFFER(lEverySecond, if (i & 1) __syncthreads())
