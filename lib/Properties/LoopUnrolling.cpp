@@ -23,9 +23,11 @@
 // line spells out two loads, and 4 of them are 2 iterations: the counter moves
 // by 4.
 //
-// Not detected: loops of which nothing is left, because they were unrolled
-// whole; loops that hold another one; loops whose accesses are all in functions
-// that they call or in inline assembly.
+// Of a loop that was unrolled whole nothing is left but its body, which does
+// not tell how many iterations it does: undecided.
+//
+// Not detected: loops that hold another one; loops whose accesses are all in
+// functions that they call or in inline assembly.
 
 #include "Engine/Detector.h"
 
@@ -57,6 +59,9 @@ public:
   /// functions that it was inlined through that has one there; one for each
   /// place.
   void find(mlir::Location loc, std::set<const SourceLoop *> &heads);
+  /// The innermost loop in whose body the operation is, null when it is in
+  /// none; and in how many it is, those around calls included.
+  std::pair<const SourceLoop *, unsigned> findBody(mlir::Location loc);
   /// The instantiations of `loop` that may be meant by an operation at `loc`.
   llvm::SmallVector<const SourceLoop *, 4>
   getInstantiations(const SourceLoop &loop, mlir::Location loc) const;
@@ -118,6 +123,29 @@ void SourceHeads::find(mlir::Location loc,
     if (any)
       return;
   }
+}
+
+std::pair<const SourceLoop *, unsigned>
+SourceHeads::findBody(mlir::Location loc) {
+  const SourceLoop *innermost = nullptr;
+  unsigned depth = 0;
+  for (const kern::SourceLocation &frame : kern::getSourceLocations(loc)) {
+    // Instantiations of one loop count once.
+    llvm::SmallVector<const SourceLoop *, 4> around;
+    for (const SourceLoop &loop : loops)
+      if (frame.line > loop.headEnd && frame.line <= loop.end &&
+          getPath(frame.file) == loop.file &&
+          llvm::none_of(around, [&](const SourceLoop *other) {
+            return isSamePlace(*other, loop);
+          }))
+        around.push_back(&loop);
+    depth += around.size();
+    if (!innermost && !around.empty())
+      innermost = *llvm::min_element(around, [](auto *a, auto *b) {
+        return a->end - a->line < b->end - b->line;
+      });
+  }
+  return {innermost, depth};
 }
 
 llvm::SmallVector<const SourceLoop *, 4>
@@ -304,6 +332,54 @@ static Unclear read(Detector &detector, uint32_t number, SourceHeads &sources,
 // The property
 //===----------------------------------------------------------------------===//
 
+/// Adds the loops of which a body is left that no loop of the machine code
+/// repeats.
+static void addUnrolledWhole(Detector &detector, SourceHeads &sources) {
+  const KernelIndex &index = detector.getIndex();
+  const LoopNest &loops = detector.getKernel().getLoops();
+  // The loops of the source that a branch backwards or a way out of a loop
+  // tests.
+  std::set<const SourceLoop *> left;
+  for (uint32_t i = 0; i < loops.getLoops().size(); ++i)
+    for (BlockId block : loops.getLoop(i).blocks) {
+      auto branch = mlir::dyn_cast<kern::CondBranchOp>(
+          index.getOp(index.getTerminator(block)));
+      if (!branch)
+        continue;
+      sources.find(branch.getLoc(), left);
+      llvm::SmallVector<OpId, 4> tests;
+      findTests(index, branch.getCondition(), kMaxConditionDepth, tests);
+      for (OpId test : tests)
+        sources.find(index.getOp(test)->getLoc(), left);
+    }
+  std::map<std::pair<std::string, int64_t>, OpId> whole;
+  for (OpId op = 0; op < index.getNumOps(); ++op) {
+    mlir::Operation *operation = index.getOp(op);
+    if (!mlir::isa<kern::InstOpInterface>(operation) ||
+        !detector.getConstants().mayRun(op))
+      continue;
+    auto [loop, depth] = sources.findBody(operation->getLoc());
+    for (uint32_t around = loops.getInnermost(index.getBlockOf(op));
+         around != kNone && depth != 0; around = loops.getLoop(around).parent)
+      --depth;
+    if (depth == 0 || llvm::any_of(left, [&](const SourceLoop *other) {
+          return isSamePlace(*other, *loop);
+        }))
+      continue;
+    whole.try_emplace({loop->file, loop->line}, op);
+  }
+  for (const auto &[place, op] : whole)
+    detector.add(
+        Judgement::undecided(
+            "is from the body of the loop at line " +
+                std::to_string(place.second) +
+                ", of which no test is left: it was unrolled whole, or runs "
+                "once, and how many iterations it had is not in the machine "
+                "code",
+            "a trip count that only the launch knows, which leaves a loop"),
+        op);
+}
+
 /// Adds what is known about the loop whose test `reading` has.
 static void conclude(Detector &detector, const Reading &reading,
                      std::set<std::pair<std::string, int64_t>> &unrolled,
@@ -348,10 +424,11 @@ static void detect(Detector &detector) {
     else if (loop.parent != kNone)
       isLookedAt[loop.parent] = false;
   }
-  if (llvm::none_of(isLookedAt, [](bool is) { return is; }))
-    return;
   std::optional<std::vector<SourceLoop>> known =
       getSourceLoops(detector.getFunc()->getParentOfType<mlir::ModuleOp>());
+  bool anyLoop = llvm::any_of(isLookedAt, [](bool is) { return is; });
+  if (!known && !anyLoop)
+    return;
   if (!known)
     return detector.addKernelUndecided("the loops of the source are not known",
                                        "the source, beside the machine code");
@@ -376,6 +453,7 @@ static void detect(Detector &detector) {
                              unclear.wouldDecide),
         at);
   }
+  addUnrolledWhole(detector, sources);
   // The rest of an unrolled loop is a loop of its own.
   for (const Reading &reading : rolled) {
     const SourceLoop &source = *reading.source;
