@@ -124,6 +124,74 @@ bool MainRegion::hasArrival(uint32_t loop) const {
   return false;
 }
 
+std::vector<OpId> MainRegion::findSharedFactors(uint32_t loop) const {
+  std::vector<OpId> loads;
+  for (BlockId block : loops.getLoop(loop).blocks) {
+    auto [begin, end] = index.getOps(block);
+    for (OpId op = begin; op < end; ++op)
+      // What brings data by itself is no plain inner loop.
+      if (isa<kern::AsyncEffectOpInterface, kern::BarrierOpInterface>(
+              index.getOp(op)) &&
+          !isa<kern::MatrixProductOpInterface>(index.getOp(op)))
+        return {};
+  }
+  llvm::DenseSet<ValueId> seen;
+  std::vector<ValueId> work;
+  for (OpId product : products) {
+    if (!loops.contains(loop, index.getBlockOf(product)))
+      continue;
+    llvm::append_range(work, index.getOperands(product));
+    while (!work.empty()) {
+      ValueId value = work.back();
+      work.pop_back();
+      OpId def = index.getDef(value);
+      if (def == kNone || !seen.insert(value).second ||
+          !loops.contains(loop, index.getBlockOf(def)))
+        continue;
+      Operation *operation = index.getOp(def);
+      if (isa<kern::LoadOp, kern::MatrixLoadOp>(operation)) {
+        if (llvm::any_of(memory.getAccessesOf(def), [](const AccessInfo &info) {
+              return info.access.read && info.space == kern::Space::Shared;
+            }))
+          loads.push_back(def);
+      } else if (!isa<kern::MemoryAccessOpInterface>(operation)) {
+        llvm::append_range(work, index.getOperands(def));
+      }
+    }
+  }
+  return loads;
+}
+
+bool MainRegion::isFilledIn(llvm::ArrayRef<OpId> loads, uint32_t loop) const {
+  llvm::DenseSet<ObjectId> read;
+  for (OpId load : loads) {
+    uint32_t first = memory.getFirstAccess(load);
+    for (uint32_t i = 0; i < memory.getAccessesOf(load).size(); ++i)
+      for (ObjectId object : memory.getObjectsOf(first + i))
+        read.insert(object);
+  }
+  // What the loop computes and hands on is another layer, and no operand of
+  // this one.
+  auto isInput = [&](OpId op) {
+    auto store = dyn_cast<kern::StoreOp>(index.getOp(op));
+    if (!store)
+      return isa<kern::AsyncCopyOp, kern::BulkCopyOp>(index.getOp(op));
+    return llvm::all_of(store.getValues(), [&](Value value) {
+      return provenance.getTerms(index.getId(value)).isPlain();
+    });
+  };
+  llvm::ArrayRef<AccessInfo> accesses = memory.getAccesses();
+  for (uint32_t i = 0; i < accesses.size(); ++i) {
+    const AccessInfo &info = accesses[i];
+    if (info.access.write && !info.access.barrier && isInput(info.op) &&
+        loops.contains(loop, index.getBlockOf(info.op)) &&
+        llvm::any_of(memory.getObjectsOf(i),
+                     [&](ObjectId object) { return read.contains(object); }))
+      return true;
+  }
+  return false;
+}
+
 void MainRegion::chooseLoops() {
   uint32_t numLoops = loops.getLoops().size();
   if (products.empty()) {
@@ -160,6 +228,14 @@ void MainRegion::chooseLoops() {
   }
   for (uint32_t loop = core; loop != kNone; loop = loops.getLoop(loop).parent)
     if (hasArrival(loop)) {
+      core = loop;
+      break;
+    }
+  // One operand may be loaded inside, and the other be staged around it.
+  std::vector<OpId> staged = findSharedFactors(core);
+  for (uint32_t loop = core; !staged.empty() && loop != kNone;
+       loop = loops.getLoop(loop).parent)
+    if (loop != core && isFilledIn(staged, loop)) {
       core = loop;
       break;
     }

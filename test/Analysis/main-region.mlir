@@ -116,3 +116,71 @@ kern.func entry visible @two(%px: i64 {kern.name = "x", kern.size = 8 : i64}, %p
   kern.store "st.global.f32" global f32 [%x : i64], %y : i32
   kern.exit
 }
+
+// -----
+
+// One factor is loaded in the inner loop, the other one staged around it: the
+// outer loop brings data.
+kern.object internal shared @s size 4096 align 16
+// expected-remark @+1 {{main loops L0}}
+kern.func entry visible @staged(%px: i64 {kern.name = "x", kern.size = 8 : i64}, %py: i64 {kern.name = "y", kern.size = 8 : i64}, %pn: i64 {kern.name = "n", kern.size = 4 : i64}) {
+  %x = kern.load "ld.param.u64" param u64 [%px : i64] -> i64
+  %y = kern.load "ld.param.u64" param u64 [%py : i64] -> i64
+  %n = kern.load "ld.param.u32" param u32 [%pn : i64] -> i32
+  %c0 = kern.constant 0 : i32
+  %c1 = kern.constant 1 : i32
+  %s = kern.address_of @s : i32
+  kern.br ^stage(%c0, %c0 : i32, i32)
+^stage(%i: i32, %o: i32):
+  %v = kern.load "ld.global.f32" global f32 [%x : i64] -> i32
+  kern.store "st.shared.f32" shared f32 [%s : i32], %v : i32
+  kern.barrier "bar.sync" sync %c0 : i32
+  kern.br ^inner(%c0, %o : i32, i32)
+^inner(%j: i32, %sum: i32):
+  %a = kern.load "ld.shared.f32" shared f32 [%s : i32] -> i32
+  %b = kern.load "ld.global.f32" global f32 [%y : i64] -> i32
+  %t = kern.arith "fma.rn.f32" fma f32 (%a, %b, %sum) : (i32, i32, i32) -> i32
+  %j1 = kern.arith "add.u32" add u32 (%j, %c1) : (i32, i32) -> i32
+  %p = kern.compare "setp.lt.u32" lt u32 (%j1, %n) : (i32, i32) -> i1
+  kern.cond_br %p, ^inner(%j1, %t : i32, i32), ^next
+^next:
+  %i1 = kern.arith "add.u32" add u32 (%i, %c1) : (i32, i32) -> i32
+  %q = kern.compare "setp.lt.u32" lt u32 (%i1, %n) : (i32, i32) -> i1
+  kern.cond_br %q, ^stage(%i1, %t : i32, i32), ^end
+^end:
+  kern.store "st.global.f32" global f32 [%x : i64], %t : i32
+  kern.exit
+}
+
+// -----
+
+// What the outer loop puts there are sums of the last iteration: another layer.
+kern.object internal shared @s size 4096 align 16
+// expected-remark @+1 {{main loops L0.0}}
+kern.func entry visible @layers(%px: i64 {kern.name = "x", kern.size = 8 : i64}, %py: i64 {kern.name = "y", kern.size = 8 : i64}, %pn: i64 {kern.name = "n", kern.size = 4 : i64}) {
+  %x = kern.load "ld.param.u64" param u64 [%px : i64] -> i64
+  %y = kern.load "ld.param.u64" param u64 [%py : i64] -> i64
+  %n = kern.load "ld.param.u32" param u32 [%pn : i64] -> i32
+  %c0 = kern.constant 0 : i32
+  %c1 = kern.constant 1 : i32
+  %s = kern.address_of @s : i32
+  kern.br ^stage(%c0, %c0 : i32, i32)
+^stage(%i: i32, %o: i32):
+  kern.store "st.shared.f32" shared f32 [%s : i32], %o : i32
+  kern.barrier "bar.sync" sync %c0 : i32
+  kern.br ^inner(%c0, %o : i32, i32)
+^inner(%j: i32, %sum: i32):
+  %a = kern.load "ld.shared.f32" shared f32 [%s : i32] -> i32
+  %b = kern.load "ld.global.f32" global f32 [%y : i64] -> i32
+  %t = kern.arith "fma.rn.f32" fma f32 (%a, %b, %sum) : (i32, i32, i32) -> i32
+  %j1 = kern.arith "add.u32" add u32 (%j, %c1) : (i32, i32) -> i32
+  %p = kern.compare "setp.lt.u32" lt u32 (%j1, %n) : (i32, i32) -> i1
+  kern.cond_br %p, ^inner(%j1, %t : i32, i32), ^next
+^next:
+  %i1 = kern.arith "add.u32" add u32 (%i, %c1) : (i32, i32) -> i32
+  %q = kern.compare "setp.lt.u32" lt u32 (%i1, %n) : (i32, i32) -> i1
+  kern.cond_br %q, ^stage(%i1, %t : i32, i32), ^end
+^end:
+  kern.store "st.global.f32" global f32 [%x : i64], %t : i32
+  kern.exit
+}

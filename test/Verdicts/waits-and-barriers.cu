@@ -147,6 +147,67 @@ __global__ void __launch_bounds__(256) ownWarp(ARGS) {
   o[blockIdx.x * 256 + threadIdx.x] = v;
 }
 
+// EXPECT ownDrained: async_pipeline not-present: as ownWarp, but all copies are
+// waited for
+__global__ void __launch_bounds__(256) ownDrained(ARGS) {
+  __shared__ alignas(16) float s[8][2][128];
+  int w = threadIdx.x / 32, l = threadIdx.x % 32;
+  const float *from = a + (size_t)(blockIdx.x * 8 + w) * k * 128 + l * 4;
+  float v = 0;
+  for (int i = 0; i < k; ++i) {
+    __pipeline_memcpy_async(&s[w][i & 1][l * 4], from + (size_t)i * 128, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncwarp();
+    for (int j = 0; j < 128; ++j)
+      v += s[w][i & 1][j] * b[j * 32 + l];
+    __syncwarp();
+  }
+  o[blockIdx.x * 256 + threadIdx.x] = v;
+}
+
+// EXPECT blockAhead: async_pipeline present mechanism=cp_async depth=2:
+//   a row of the block's A is copied ahead, B comes from global memory
+__global__ void __launch_bounds__(256) blockAhead(ARGS) {
+  __shared__ alignas(16) float s[2][1024];
+  int t = threadIdx.x;
+  const float *from = a + (size_t)blockIdx.x * k * 1024 + t * 4;
+  float v = 0;
+  __pipeline_memcpy_async(&s[0][t * 4], from, 16);
+  __pipeline_commit();
+  for (int i = 0; i < k; ++i) {
+    if (i + 1 < k)
+      __pipeline_memcpy_async(&s[(i + 1) & 1][t * 4], from + (size_t)(i + 1) * 1024, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    for (int j = 0; j < 1024; ++j)
+      v += s[i & 1][j] * b[(size_t)j * 256 + t];
+    __syncthreads();
+  }
+  o[blockIdx.x * 256 + t] = v;
+}
+
+// EXPECT blockSame: async_pipeline not-present:
+//   the copy goes to the buffer that the products read, and is waited for at
+//   once
+__global__ void __launch_bounds__(256) blockSame(ARGS) {
+  __shared__ alignas(16) float s[2][1024];
+  int t = threadIdx.x;
+  const float *from = a + (size_t)blockIdx.x * k * 1024 + t * 4;
+  float v = 0;
+  for (int i = 0; i < k; ++i) {
+    __pipeline_memcpy_async(&s[0][t * 4], from + (size_t)i * 1024, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    for (int j = 0; j < 1024; ++j)
+      v += s[0][j] * b[(size_t)j * 256 + t];
+    __syncthreads();
+  }
+  o[blockIdx.x * 256 + t] = v;
+}
+
 void run(float *a, float *b, float **o, cudaStream_t s) {
   blockBarrier<<<64, 256, 0, s>>>(a, b, o[0], 64);
   namedBarrier<<<64, 256, 0, s>>>(a, b, o[1], 64);
@@ -160,4 +221,7 @@ void run(float *a, float *b, float **o, cudaStream_t s) {
   someBarrier<<<64, 256, 0, s>>>(a, b, o[9], 64);
   waitAtEnd<<<64, 256, 0, s>>>(a, b, o[10], 64);
   ownWarp<<<64, 256, 0, s>>>(a, b, o[11], 64);
+  ownDrained<<<64, 256, 0, s>>>(a, b, o[12], 64);
+  blockAhead<<<64, 256, 0, s>>>(a, b, o[13], 64);
+  blockSame<<<64, 256, 0, s>>>(a, b, o[14], 64);
 }

@@ -8,8 +8,8 @@
 // loop with the most product work: more enclosing loops of unknown trip count
 // first, then FLOPs (shape times the known trip counts around it). It grows
 // outward while nothing arrives in it (no copy, global load or wait), so that
-// an inner step over a staged tile takes in the loop that stages it. To the
-// region belong
+// an inner step over a staged tile takes in the loop that stages it, also when
+// it loads its other factor by itself. To the region belong
 //   - the core loop,
 //   - its clones: sibling loops with the same product instruction,
 //   - for each other role, the loop that fills a shared or tensor memory object
@@ -74,6 +74,11 @@ private:
   /// Enclosing loops of unknown trip count, and the product of the known ones.
   std::pair<unsigned, double> tripsAround(uint32_t loop) const;
   bool hasArrival(uint32_t loop) const;
+  /// Loads from shared memory that the products of `loop` get a factor from,
+  /// where all that the loop brings itself it loads; else none.
+  std::vector<OpId> findSharedFactors(uint32_t loop) const;
+  /// Whether something in `loop` brings inputs to where `loads` read.
+  bool isFilledIn(llvm::ArrayRef<OpId> loads, uint32_t loop) const;
 
   const KernelIndex &index;
   const ConstantValues &constants;
