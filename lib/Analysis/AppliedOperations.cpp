@@ -6,10 +6,10 @@
 
 #include "d2k/Analysis/AppliedOperations.h"
 
+#include "NarrowElements.h"
 #include "Neighbours.h"
 
 #include "d2k/Analysis/ProductSums.h"
-#include "d2k/Dialect/Kern/Location.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
@@ -163,6 +163,45 @@ static bool isRunning(const KernelIndex &index, ValueId factor) {
   return false;
 }
 
+/// Whether a loop around `product` carries `factor` on as a function of itself:
+/// the sum of an online softmax, which each step rescales, or the state of a
+/// recurrence, and no operand.
+static bool isState(const KernelIndex &index, const LoopNest &loops,
+                    OpId product, ValueId factor) {
+  // With each value, whether something was computed on the way to it.
+  using Step = std::pair<ValueId, unsigned>;
+  auto follow = [&](ValueId from) {
+    llvm::SetVector<Step> slice;
+    slice.insert({from, 0u});
+    for (size_t i = 0; i < slice.size() && slice.size() < kMaxMoves; ++i) {
+      auto [value, computed] = slice[i];
+      OpId def = index.getDef(value);
+      if (def == kNone) {
+        for (const KernelIndex::Incoming &in : index.getIncoming(value))
+          if (in.value != kNone)
+            slice.insert({in.value, computed});
+        continue;
+      }
+      auto arith = dyn_cast<kern::ArithOp>(index.getOp(def));
+      if (arith ? kern::isFloat(arith.getType())
+                : isa<kern::SelectOp>(index.getOp(def)))
+        for (ValueId operand : index.getOperands(def))
+          slice.insert({operand, computed || arith ? 1u : 0u});
+    }
+    return slice;
+  };
+  for (auto [value, computed] : follow(factor)) {
+    BlockId block = index.getDefBlock(value);
+    uint32_t loop = loops.getInnermost(block);
+    if (index.getDef(value) == kNone && loop != kNone &&
+        loops.getLoop(loop).header == block &&
+        loops.contains(loop, index.getBlockOf(product)) &&
+        follow(value).contains(Step(value, 1)))
+      return true;
+  }
+  return false;
+}
+
 /// What `value` is worked out of, itself included, up to loads and joins of
 /// control; nearest first, at most kMaxMoves values.
 static llvm::SetVector<ValueId> getSlice(const KernelIndex &index,
@@ -245,7 +284,7 @@ void AppliedOperations::findProducts() {
     llvm::erase_if(products, [&](OpId op) {
       const Node *node = flow.find(op);
       auto isFactorRunning = [&](ValueId value) {
-        return isRunning(index, value);
+        return isRunning(index, value) || isState(index, loops, op, value);
       };
       return llvm::any_of(flow.get(node->a), isFactorRunning) ||
              llvm::any_of(flow.get(node->b), isFactorRunning);
@@ -301,31 +340,8 @@ void AppliedOperations::findPlaces() {
         productAhead.set(block);
     }
 
-  peeled.resize(index.getNumOps());
-  llvm::DenseSet<std::pair<const void *, const void *>> inside;
-  auto keyOf = [&](OpId op) {
-    Operation *operation = index.getOp(op);
-    LocationAttr at = kern::getSourceLocation(operation->getLoc());
-    return std::pair<const void *, const void *>(
-        at ? at.getAsOpaquePointer() : nullptr,
-        operation->getName().getAsOpaquePointer());
-  };
-  auto holdsProduct = [&](uint32_t loop) {
-    return llvm::any_of(products, [&](OpId op) {
-      return loops.contains(loop, index.getBlockOf(op));
-    });
-  };
-  for (uint32_t loop : region.getLoops())
-    if (holdsProduct(loop))
-      for (BlockId block : loops.getLoop(loop).blocks) {
-        auto [begin, end] = index.getOps(block);
-        for (OpId op = begin; op < end; ++op)
-          if (keyOf(op).first)
-            inside.insert(keyOf(op));
-      }
-  for (OpId op = 0; op < index.getNumOps(); ++op)
-    if (region.contains(op) != Tristate::Yes && inside.contains(keyOf(op)))
-      peeled.set(op);
+  findCopies();
+  findPasses();
 }
 
 bool AppliedOperations::isAfterProducts(OpId op) const {
@@ -536,70 +552,12 @@ static bool isUnbounded(const KernelIndex &index,
   });
 }
 
-/// Whether an operation of integers takes elements of at most 8 bits out of a
-/// register: other than the halves of a word, which are bf16 or f16.
-bool AppliedOperations::isWidening(const Node &node) const {
-  Operation *op = index.getOp(node.op);
-  if (auto convert = dyn_cast<kern::ConvertOp>(op)) {
-    unsigned bits = kern::getBits(convert.getFrom());
-    llvm::StringRef name = kern::stringifyElementType(convert.getFrom());
-    return bits <= 8 || name.starts_with("e") || name.starts_with("ue");
-  }
-  auto arith = dyn_cast<kern::ArithOp>(op);
-  if (!arith || kern::isFloat(arith.getType()))
-    return false;
-  llvm::ArrayRef<ValueId> in = index.getOperands(node.op);
-  std::optional<uint64_t> by =
-      in.size() > 1 ? constants.get(in[1]) : std::nullopt;
-  switch (arith.getKind()) {
-  case ArithKind::And:
-    return by != uint64_t(0xffff0000) && by != uint64_t(0xffff);
-  case ArithKind::Shl:
-  case ArithKind::Shr:
-    return by != uint64_t(16);
-  case ArithKind::Prmt: {
-    std::optional<uint64_t> selector =
-        in.size() > 2 ? constants.get(in[2]) : std::nullopt;
-    if (!selector)
-      return true;
-    // Whole halves: pairs of neighbouring bytes, the lower one even.
-    for (unsigned half : {0u, 8u}) {
-      unsigned low = *selector >> half & 15, high = *selector >> half >> 4 & 15;
-      if (low % 2 != 0 || high != low + 1)
-        return true;
-    }
-    return false;
-  }
-  case ArithKind::Lop3:
-  case ArithKind::Or:
-  case ArithKind::Xor:
-  case ArithKind::Bfe:
-  case ArithKind::Bfi:
-    return true;
-  default:
-    return false;
-  }
-}
-
-bool AppliedOperations::readsOutput(ValueId value) const {
-  return llvm::any_of(findLoads(index, constants, flow, value), [&](OpId load) {
-    return llvm::any_of(
-        memory.getAccessesOf(load), [&](const AccessInfo &from) {
-          return from.isGlobal() &&
-                 llvm::any_of(provenance.getOutputStores(),
-                              [&](const OutputStore &store) {
-                                const AccessInfo &to =
-                                    memory.getAccesses()[store.access];
-                                return llvm::any_of(to.roots, [&](RootId root) {
-                                  return llvm::is_contained(from.roots, root);
-                                });
-                              });
-        });
-  });
+std::vector<OpId> AppliedOperations::findLoads(ValueId value) const {
+  return ::findLoads(index, constants, flow, value);
 }
 
 Tristate AppliedOperations::bringsInput(ValueId value) const {
-  std::vector<OpId> loads = findLoads(index, constants, flow, value);
+  std::vector<OpId> loads = findLoads(value);
   if (loads.empty())
     return Tristate::No;
   auto rootsOf = [&](OpId op) {
@@ -674,7 +632,7 @@ void AppliedOperations::classifyNode(Ways &ways, const Node &node,
   auto addOperand = [&](DataFlow::Span span) {
     for (ValueId value : flow.get(span)) {
       // What is read from an output may be sums that another block put there.
-      bool isSum = epilogue && readsOutput(value);
+      bool isSum = epilogue && readsSums(value);
       if (!provenance.getTerms(value).empty() && !isSum)
         does |= AppliedOperand;
       else if (isSum || provenance.isUnknown(value))
@@ -757,10 +715,44 @@ void AppliedOperations::classifyNode(Ways &ways, const Node &node,
   default:
     break;
   }
-  if (!epilogue && isWidening(node))
+  if (!epilogue && takesNarrowElements(index, constants, node.op))
     mayDo |= AppliedWidening;
   ways.does[number] = does;
   ways.mayDo[number] = mayDo | does;
+}
+
+/// What decides about a join: the comparison, or the branch.
+OpId AppliedOperations::getChoice(const Node &node) const {
+  BlockId block = index.getDefBlock(node.result);
+  OpId branch = index.getTerminator(dominance.getImmediateDominator(block));
+  OpId compare = index.getDef(index.getOperands(branch)[0]);
+  return compare != kNone ? compare : branch;
+}
+
+/// Whether a branch on what comes this way decides which of several functions
+/// of it joins here, as a choice would.
+bool AppliedOperations::choosesByData(const Ways &ways, const Node &node,
+                                      bool epilogue) const {
+  BlockId block = index.getDefBlock(node.result);
+  llvm::ArrayRef<ValueId> chosen = flow.get(node.a);
+  uint32_t loop = loops.getInnermost(block);
+  BlockId from = dominance.getImmediateDominator(block);
+  if (llvm::all_equal(chosen) || from == kNone ||
+      (loop != kNone && loops.getLoop(loop).header == block))
+    return false;
+  OpId branch = index.getTerminator(from);
+  if (!isa<kern::CondBranchOp>(index.getOp(branch)))
+    return false;
+  ValueId condition = index.getOperands(branch)[0];
+  if (!ways.onValue[condition] || (epilogue && !isAfterProducts(branch)))
+    return false;
+  // Of the same data: a mask that is loaded leaves the rest linear.
+  llvm::SetVector<ValueId> of = getSlice(index, constants, condition);
+  return llvm::any_of(chosen, [&](ValueId value) {
+    return llvm::any_of(getSlice(index, constants, value), [&](ValueId part) {
+      return ways.onValue[part] && of.contains(part);
+    });
+  });
 }
 
 void AppliedOperations::classify(Ways &ways, bool epilogue) const {
@@ -768,6 +760,9 @@ void AppliedOperations::classify(Ways &ways, bool epilogue) const {
   ways.does.assign(count, 0);
   ways.mayDo.assign(count, 0);
   for (auto [number, node] : llvm::enumerate(flow.getNodes())) {
+    if (node.code == Code::Phi && ways.onValue[node.result] &&
+        choosesByData(ways, node, epilogue))
+      ways.does[number] = ways.mayDo[number] = AppliedNonlinear;
     if (node.op == kNone || isProduct(node.op) || node.numResults == 0)
       continue;
     bool on = ways.onValue[node.result];
@@ -950,7 +945,8 @@ AppliedOperations::getOperations(bool epilogue, uint8_t kind) const {
   const Ways &ways = epilogue ? after : before;
   for (auto [number, node] : llvm::enumerate(flow.getNodes()))
     if (number < ways.does.size() && (ways.mayDo[number] & kind))
-      ops.push_back(node.op);
+      ops.push_back(node.op != kNone ? node.op : getChoice(node));
   llvm::sort(ops);
+  ops.erase(llvm::unique(ops), ops.end());
   return ops;
 }

@@ -46,6 +46,24 @@ __global__ void eBetaVec(CARGS, float al, float be) { MM float2 u = *(float2*)w,
 
 // EXPECT ePlain: epilogue_fusion absent: stored as it is
 __global__ void ePlain(CARGS) { MM w[0] = d[0]; w[1] = d[1]; w[8*n] = d[2]; w[8*n+1] = d[3]; }
+
+// EXPECT eHalve: epilogue_fusion present ops=scale: times a constant
+__global__ void eHalve(CARGS) { MM w[0] = d[0] * 0.5f; w[1] = d[1] * 0.5f; w[8*n] = d[2] * 0.5f; w[8*n+1] = d[3] * 0.5f; }
+
+// EXPECT eTwoParts: epilogue_fusion not-present: the second half is added to the stored sums of the first
+__global__ void eTwoParts(CARGS) { MM w[0] = d[0]; w[1] = d[1]; w[8*n] = d[2]; w[8*n+1] = d[3]; a += k; b += k; float e[4] = {}; for (int i = 0; i < k; i += 16) { unsigned fa[4]; const bf *p = a + r * k + i + l % 4 * 2; fa[0] = *(const unsigned *)p; fa[1] = *(const unsigned *)(p + 8 * k); fa[2] = *(const unsigned *)(p + 8); fa[3] = *(const unsigned *)(p + 8 * k + 8); const bf *q = b + (size_t)(blockIdx.x * 8 + l / 4) * k + i + l % 4 * 2; mma(e, fa, *(const unsigned *)q, *(const unsigned *)(q + 8)); } w[0] += e[0]; w[1] += e[1]; w[8*n] += e[2]; w[8*n+1] += e[3]; }
+
+#define DOT float s = 0.f; size_t row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x; for (int i = 0; i < k; ++i) s += a[row * k + i] * b[(size_t)i * n + col]; float *w = c + row * n + col;
+#define DARGS const float *a, const float *b, float *c, int n, int k
+
+// EXPECT dScale: epilogue_fusion present ops=scale: a dot product of floats times alpha
+__global__ void dScale(DARGS, float al) { DOT *w = al * s; }
+
+// EXPECT dBeta: epilogue_fusion present: alpha times a dot product of floats plus beta times the old C
+__global__ void dBeta(DARGS, float al, float be) { DOT *w = al * s + be * *w; }
+
+// EXPECT dPlain: epilogue_fusion absent: a dot product of floats
+__global__ void dPlain(DARGS) { DOT *w = s; }
 // clang-format on
 
 void run(float *x, float *y, float **o, cudaStream_t s) {
@@ -56,4 +74,10 @@ void run(float *x, float *y, float **o, cudaStream_t s) {
   eAccumulate<<<g, 32, 0, s>>>(a, b, o[2], 2048, 4096);
   eBetaVec<<<g, 32, 0, s>>>(a, b, o[3], 2048, 4096, 0.5f, 2.f);
   ePlain<<<g, 32, 0, s>>>(a, b, o[4], 2048, 4096);
+  eHalve<<<g, 32, 0, s>>>(a, b, o[5], 2048, 4096);
+  eTwoParts<<<g, 32, 0, s>>>(a, b, o[6], 2048, 4096);
+  dim3 h(128, 128), t(16, 16);
+  dScale<<<h, t, 0, s>>>(x, y, o[7], 2048, 4096, 0.5f);
+  dBeta<<<h, t, 0, s>>>(x, y, o[8], 2048, 4096, 0.5f, 2.f);
+  dPlain<<<h, t, 0, s>>>(x, y, o[9], 2048, 4096);
 }

@@ -92,12 +92,16 @@ private:
 
   void findProducts();
   void findPlaces();
+  void findCopies();
+  void findPasses();
   bool isAfterProducts(OpId op) const;
   bool isProduct(OpId op) const { return productOps.test(op); }
   void spread(Ways &ways, bool epilogue) const;
   void classify(Ways &ways, bool epilogue) const;
   void classifyNode(Ways &ways, const Node &node, uint32_t number,
                     bool epilogue) const;
+  OpId getChoice(const Node &node) const;
+  bool choosesByData(const Ways &ways, const Node &node, bool epilogue) const;
   void solve(Ways &ways, bool epilogue) const;
   /// One pass over all nodes; whether anything changed.
   bool sweep(Ways &ways, bool epilogue, bool upwards) const;
@@ -109,9 +113,11 @@ private:
   /// Whether `value` is loaded data that no product has read, although results
   /// lie in the same memory.
   Tristate bringsInput(ValueId value) const;
-  /// Whether `value` is loaded from memory that results are stored to.
-  bool readsOutput(ValueId value) const;
-  bool isWidening(const Node &node) const;
+  /// Whether `value` is loaded from memory that results are stored to, and may
+  /// be a sum that this launch has put there.
+  std::vector<OpId> findLoads(ValueId value) const;
+  bool readsSums(ValueId value) const;
+  bool mayFollowStore(OpId load) const;
 
   const KernelIndex &index;
   const ConstantValues &constants;
@@ -129,6 +135,10 @@ private:
   /// By block: a main product can run later in the same pass; by operation of
   /// the text: it has a copy in the loop of products.
   llvm::BitVector productAhead, peeled;
+  /// Blocks may wait for each other's data.
+  bool exchanges = false;
+  /// Products and barriers, ascending.
+  std::vector<OpId> passes;
   Ways before, after;
 };
 
