@@ -70,8 +70,14 @@ SharedObjects::SharedObjects(const KernelIndex &index,
     }
     arenas[key].push_back(*entry);
   }
-  for (auto &[key, entries] : arenas)
+  llvm::DenseMap<RootId, const decltype(Key::first) *> baseOf;
+  for (auto &[key, entries] : arenas) {
+    RootId root = forms.getSymbol(entries.front().base).root;
+    auto [it, isNew] = baseOf.try_emplace(root, &key.first);
+    if (!isNew && *it->second != key.first)
+      severalBases.insert(root);
     divide(entries);
+  }
 
   std::vector<std::pair<uint32_t, uint32_t>> pairs;
   for (uint32_t i = 0; i < places.size(); ++i)

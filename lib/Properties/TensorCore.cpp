@@ -2,8 +2,10 @@
 //
 // tensor_core: matrix instructions that make the output out of inputs.
 
-#include "Engine/Detector.h"
+#include "Engine/SharedContents.h"
 #include "Engine/TensorMemorySums.h"
+
+#include "llvm/ADT/DenseSet.h"
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -93,7 +95,125 @@ static void decodeTensorMemory(Detector &detector, kern::TmemMmaOp op,
     result.shape.k = op.getSparse() ? 192 : 96;
 }
 
+/// Values that an operand is followed through to the loads it is made of.
+static constexpr size_t kMaxTraced = 256;
+
+namespace {
+/// Operands that are read from shared memory where no input data was put.
+class UnfilledOperands {
+public:
+  explicit UnfilledOperands(Detector &detector)
+      : detector(detector), index(detector.getIndex()) {
+    SharedContents contents(detector);
+    llvm::ArrayRef<AccessInfo> accesses = detector.getMemory().getAccesses();
+    for (uint32_t i = 0; i < accesses.size(); ++i)
+      if (accesses[i].access.read && !accesses[i].access.barrier &&
+          accesses[i].space == kern::Space::Shared)
+        if (Tristate filled = contents.isFilled(i); filled != Tristate::Yes)
+          unfilled[i] = filled;
+  }
+
+  /// What is wrong with A or B of product \p id.
+  Judgement judge(OpId id, kern::MatrixProductOpInterface op) {
+    if (unfilled.empty())
+      return Judgement::proved();
+    Judgement result = Judgement::proved();
+    for (bool isA : {true, false}) {
+      llvm::SmallVector<OpId, 2> where;
+      Tristate filled =
+          isA ? isFilled(id, op.getAValues(), op.getASource(), where)
+              : isFilled(id, op.getBValues(), op.getBSource(), where);
+      std::string operand = isA ? "A" : "B";
+      if (filled == Tristate::No)
+        return Judgement::nearMiss(
+            "multiplies no input data: " + operand + " is read by " +
+                detector.describe(where) +
+                " from a part of shared memory where no input data is put",
+            where);
+      if (filled == Tristate::Unknown)
+        result = Judgement::undecided(
+            "may multiply no input data: " + operand + " is read by " +
+                detector.describe(where) +
+                " behind the beginning of what a copy fills, and how many "
+                "bytes the copy brings is not known",
+            "the box of the tensor map, or reads from where the copy begins",
+            where);
+    }
+    return result;
+  }
+
+private:
+  Tristate isFilled(OpId id, mlir::OperandRange values,
+                    kern::OperandSource source,
+                    llvm::SmallVectorImpl<OpId> &where) {
+    const MemoryRoots &memory = detector.getMemory();
+    auto note = [&](OpId op, uint32_t access) {
+      auto found = unfilled.find(access);
+      if (found != unfilled.end() && !llvm::is_contained(where, op))
+        where.push_back(op);
+      return found == unfilled.end() ? Tristate::Yes : found->second;
+    };
+    if (source == kern::OperandSource::Descriptor) {
+      uint32_t access = memory.getFirstAccess(id);
+      for (const AccessInfo &info : memory.getAccessesOf(id)) {
+        if (info.access.form == kern::MemoryAccess::Form::Descriptor &&
+            llvm::is_contained(values, info.access.address))
+          return note(id, access);
+        ++access;
+      }
+      return Tristate::Yes;
+    }
+    if (source != kern::OperandSource::Registers)
+      return Tristate::Yes;
+    // No load has brought data: the best of all.
+    Tristate best = Tristate::No;
+    llvm::SmallVector<ValueId, 16> pending;
+    llvm::DenseSet<ValueId> seen;
+    auto visit = [&](ValueId value) {
+      if (value != kNone && seen.insert(value).second)
+        pending.push_back(value);
+    };
+    for (mlir::Value value : values)
+      visit(index.getId(value));
+    while (!pending.empty() && best != Tristate::Yes) {
+      if (seen.size() > kMaxTraced)
+        return Tristate::Yes;
+      ValueId value = pending.pop_back_val();
+      OpId def = index.getDef(value);
+      if (def == kNone) {
+        for (const KernelIndex::Incoming &in : index.getIncoming(value))
+          if (detector.getConstants().isExecutableEdge(in.edge))
+            visit(in.value);
+        continue;
+      }
+      if (!llvm::isa<kern::LoadOp, kern::MatrixLoadOp>(index.getOp(def))) {
+        // Other memory may hold anything.
+        if (!memory.getAccessesOf(def).empty() ||
+            llvm::isa<kern::CallOp, kern::CallIndirectOp, kern::OpaqueOp>(
+                index.getOp(def)))
+          return Tristate::Yes;
+        for (ValueId operand : index.getOperands(def))
+          visit(operand);
+        continue;
+      }
+      if (!detector.getConstants().mayRun(def))
+        continue;
+      if (memory.getAccessesOf(def).empty())
+        return Tristate::Yes;
+      best = std::max(best, note(def, memory.getFirstAccess(def)));
+    }
+    return where.empty() ? Tristate::Yes : best;
+  }
+
+  Detector &detector;
+  const KernelIndex &index;
+  /// By access, Unknown or No.
+  llvm::DenseMap<uint32_t, Tristate> unfilled;
+};
+} // namespace
+
 static void detect(Detector &detector) {
+  std::optional<UnfilledOperands> unfilled;
   detector.forEach<kern::MatrixProductOpInterface>(
       [&](OpId id, kern::MatrixProductOpInterface op) {
         ProductClass product = getProductClass(op.getMatrixFamily());
@@ -116,6 +236,11 @@ static void detect(Detector &detector) {
                   return Judgement::nearMiss(
                       "multiplies no input data: " + operand +
                       " made from constants only");
+                })
+                .then([&] {
+                  if (!unfilled)
+                    unfilled.emplace(detector);
+                  return unfilled->judge(id, op);
                 })
                 .then([&] {
                   return detector.judgeReach(provenance.getProductReach(id),

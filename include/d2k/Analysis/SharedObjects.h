@@ -36,6 +36,8 @@
 
 #include "d2k/Analysis/LaneForms.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace d2k::analysis {
 
 using SharedObjectId = uint32_t;
@@ -87,6 +89,11 @@ public:
   }
   /// Whether every access that may reach \p root has a place.
   bool isWhole(RootId root) const;
+  /// The same, and all places of \p root count from one base, so that two of
+  /// them in different objects are certain to be apart.
+  bool isDivided(RootId root) const {
+    return isWhole(root) && !severalBases.contains(root);
+  }
   /// Accesses to shared or tensor memory without a place, ascending.
   llvm::ArrayRef<uint32_t> getUnplaced() const { return unplaced; }
   /// "'smem' bytes [0, 8192) of 3 slots of 16384": for messages and tests.
@@ -115,6 +122,8 @@ private:
   std::vector<SharedObject> objects;
   std::vector<SharedPlace> places;
   std::vector<uint32_t> unplaced;
+  /// Roots whose places count from several bases.
+  llvm::DenseSet<RootId> severalBases;
   FlatLists accessesTo;
 };
 

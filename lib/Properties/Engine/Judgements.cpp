@@ -2,7 +2,7 @@
 //
 // The judgements that properties share; Detector.h states their rules.
 
-#include "Engine/Detector.h"
+#include "Engine/SharedContents.h"
 
 #include "d2k/Analysis/LaunchValues.h"
 
@@ -339,6 +339,17 @@ Judgement Detector::judgeCopied(uint32_t access) {
       judgeReach(provenance.getWriteReach(access), "what it copies");
   if (!reach.isProved())
     return reach;
+  switch (SharedContents(*this).isRead(access)) {
+  case Tristate::No:
+    return Judgement::nearMiss("is not used: nothing reads what it fills");
+  case Tristate::Unknown:
+    return Judgement::undecided(
+        "may not be used: nothing reads the first bytes that it fills, and how "
+        "many it brings is not known",
+        "the box of the tensor map, or reads from where the copy begins");
+  case Tristate::Yes:
+    break;
+  }
   // The same memory may be filled by ordinary stores of the same input; then
   // it is not known which of the two the readers see.
   const KernelIndex &index = getIndex();

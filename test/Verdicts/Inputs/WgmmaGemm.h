@@ -43,12 +43,12 @@ __device__ __forceinline__ void issue(Sh &s, const CUtensorMap *a, const CUtenso
   const __grid_constant__ CUtensorMap ma, const __grid_constant__ CUtensorMap mb, bf *c, int n, \
       int k
 
-// A tensor map for boxes of 64 x 64.
+// A tensor map for boxes of 64 x 64, or of other rows.
 inline CUtensorMap mk(void *p, int rows, int cols,
-                      CUtensorMapSwizzle z = CU_TENSOR_MAP_SWIZZLE_128B) {
+                      CUtensorMapSwizzle z = CU_TENSOR_MAP_SWIZZLE_128B, cuuint32_t high = 64) {
   CUtensorMap m;
   cuuint64_t d[2] = {(cuuint64_t)cols, (cuuint64_t)rows}, st[1] = {(cuuint64_t)cols * 2};
-  cuuint32_t box[2] = {64, 64}, es[2] = {1, 1};
+  cuuint32_t box[2] = {64, high}, es[2] = {1, 1};
   cuTensorMapEncodeTiled(&m, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, p, d, st, box, es,
                          CU_TENSOR_MAP_INTERLEAVE_NONE, z, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
