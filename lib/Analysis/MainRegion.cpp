@@ -25,7 +25,30 @@ MainRegion::MainRegion(const KernelIndex &index,
                        const MemoryRoots &memory, const Provenance &provenance)
     : index(index), constants(constants), dominance(dominance), loops(loops),
       memory(memory), provenance(provenance) {
-  findProducts();
+  find(Work::Products);
+}
+
+MainRegion::MainRegion(const MainRegion &other, Work work)
+    : index(other.index), constants(other.constants),
+      dominance(other.dominance), loops(other.loops), memory(other.memory),
+      provenance(other.provenance) {
+  find(work);
+}
+
+const MainRegion &MainRegion::getWork() const {
+  if (kind != Kind::Unknown || !products.empty() || loops.isIrreducible() ||
+      loops.isTooDeep())
+    return *this;
+  if (!arithmetic)
+    arithmetic.reset(new MainRegion(*this, Work::Arithmetic));
+  return *arithmetic;
+}
+
+void MainRegion::find(Work work) {
+  if (work == Work::Products)
+    findProducts();
+  else
+    findArithmetic();
   if (loops.isIrreducible()) {
     reason = "a loop of the kernel has several entries";
     return;
@@ -85,6 +108,20 @@ void MainRegion::findProducts() {
     products = std::move(scalar);
     flops.assign(products.size(), 2);
   }
+}
+
+void MainRegion::findArithmetic() {
+  for (OpId op = 0; op < index.getNumOps(); ++op) {
+    auto arith = dyn_cast<kern::ArithOp>(index.getOp(op));
+    if (!arith || !kern::isFloat(arith.getType()) || !constants.mayRun(op) ||
+        index.getNumResults(op) == 0)
+      continue;
+    ValueId result = index.getFirstResult(op);
+    if (!provenance.getTerms(result).empty() &&
+        provenance.getReach(result) >= Reach::May)
+      products.push_back(op);
+  }
+  flops.assign(products.size(), 1);
 }
 
 std::pair<unsigned, double> MainRegion::tripsAround(uint32_t loop) const {

@@ -30,11 +30,11 @@ WarpRoles::WarpRoles(const KernelIndex &index, const ConstantValues &constants,
                      const MainRegion &region, LaneForms &forms,
                      const SharedObjects &objects)
     : index(index), constants(constants), dominance(dominance), loops(loops),
-      memory(memory), provenance(provenance), region(region), forms(forms),
-      objects(objects), numThreads(forms.getNumThreads()),
+      memory(memory), provenance(provenance), region(region.getWork()),
+      forms(forms), objects(objects), numThreads(forms.getNumThreads()),
       numWarps(std::max(1u, numThreads / 32)) {
   findThreads();
-  known = region.getKind() != MainRegion::Kind::Unknown;
+  known = this->region.getKind() != MainRegion::Kind::Unknown;
   if (!known)
     return;
   findRoles();

@@ -34,6 +34,8 @@
 #include "d2k/Analysis/Provenance.h"
 #include "d2k/Fact/Fact.h"
 
+#include <memory>
+
 namespace d2k::analysis {
 
 class MainRegion {
@@ -61,9 +63,18 @@ public:
   }
   /// The products, in the order of the text.
   llvm::ArrayRef<OpId> getProducts() const { return products; }
+  /// This region; of a kernel with loops and without products, the one that
+  /// floating-point arithmetic on inputs has in their place, by which warps
+  /// that add up differ from warps that copy.
+  const MainRegion &getWork() const;
 
 private:
+  /// What takes the place of products.
+  enum class Work : uint8_t { Products, Arithmetic };
+  MainRegion(const MainRegion &other, Work work);
+  void find(Work work);
   void findProducts();
+  void findArithmetic();
   void chooseLoops();
   void addClones();
   void addRoles();
@@ -93,6 +104,7 @@ private:
   std::vector<uint32_t> mainLoops;
   uint32_t core = kNone;
   OpId bodyBegin = kNone, bodyEnd = kNone;
+  mutable std::unique_ptr<const MainRegion> arithmetic;
 };
 
 } // namespace d2k::analysis
