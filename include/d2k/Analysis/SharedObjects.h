@@ -89,8 +89,8 @@ public:
   }
   /// Whether every access that may reach \p root has a place.
   bool isWhole(RootId root) const;
-  /// The same, and all places of \p root count from one base, so that two of
-  /// them in different objects are certain to be apart.
+  /// The same, and all places of \p root count from one base, so that they can
+  /// be compared. What spans slots of a ring is an object beside the ring.
   bool isDivided(RootId root) const {
     return isWhole(root) && !severalBases.contains(root);
   }
