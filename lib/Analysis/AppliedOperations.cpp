@@ -560,6 +560,27 @@ Tristate AppliedOperations::bringsInput(ValueId value) const {
   std::vector<OpId> loads = findLoads(value);
   if (loads.empty())
     return Tristate::No;
+  Tristate result = Tristate::Yes;
+  for (OpId load : loads) {
+    uint32_t first = memory.getFirstAccess(load);
+    for (auto [i, info] : llvm::enumerate(memory.getAccessesOf(load))) {
+      if (!info.access.read)
+        continue;
+      // Operands of many operations are loaded at one place.
+      auto [it, isNew] = broughtBy.try_emplace(first + i);
+      if (isNew)
+        it->second = readsInput(first + i);
+      result = std::min(result, it->second);
+    }
+  }
+  return result;
+}
+
+Tristate AppliedOperations::readsInput(uint32_t access) const {
+  const AccessInfo &info = memory.getAccesses()[access];
+  // Global memory that this kernel fills too may hold another block's sums.
+  if (info.isGlobal())
+    return Tristate::Unknown;
   auto rootsOf = [&](OpId op) {
     llvm::SmallVector<RootId, 2> roots;
     for (const AccessInfo &info : memory.getAccessesOf(op))
@@ -567,55 +588,40 @@ Tristate AppliedOperations::bringsInput(ValueId value) const {
         llvm::append_range(roots, info.roots);
     return roots;
   };
-  Tristate result = Tristate::Yes;
-  for (OpId load : loads) {
-    uint32_t first = memory.getFirstAccess(load);
-    for (auto [i, info] : llvm::enumerate(memory.getAccessesOf(load))) {
-      if (!info.access.read)
-        continue;
-      // Global memory that this kernel fills too may hold another block's sums.
-      if (info.isGlobal()) {
-        result = std::min(result, Tristate::Unknown);
-        continue;
-      }
-      bool fed = false, filled = false, brought = false;
-      llvm::SmallVector<OpId, 4> copies;
-      llvm::SmallVector<RootId, 4> mainRoots;
-      for (uint32_t number : getNeighbours(memory, objects, first + i)) {
-        const AccessInfo &other = memory.getAccesses()[number];
-        bool inMain = region.contains(other.op) != Tristate::No;
-        if (other.access.read)
-          fed |= isProduct(other.op) ||
-                 (inMain && !isAfterProducts(other.op) && other.op != load);
-        const Node *writer = flow.find(other.op);
-        if (!other.access.write || !writer)
-          continue;
-        if (writer->code == Code::Store)
-          filled |= llvm::any_of(flow.get(writer->a), [&](ValueId stored) {
-            return provenance.getTerms(stored).isPlain();
-          });
-        if (writer->code != Code::Copy || !writer->readsInput)
-          continue;
-        filled = true;
-        if (inMain)
-          llvm::append_range(mainRoots, rootsOf(other.op));
-        copies.push_back(other.op);
-      }
-      // A copy from what the products do not read, where they do not run; or
-      // memory that they never read.
-      for (OpId copy : copies) {
-        llvm::SmallVector<RootId, 2> from = rootsOf(copy);
-        bool apart = region.contains(copy) == Tristate::No && !from.empty() &&
-                     llvm::none_of(from, [&](RootId root) {
-                       return llvm::is_contained(mainRoots, root);
-                     });
-        brought |= !fed || apart;
-      }
-      if (!brought)
-        result = std::min(result, filled ? Tristate::Unknown : Tristate::No);
-    }
+  bool fed = false, filled = false, brought = false;
+  llvm::SmallVector<OpId, 4> copies;
+  llvm::SmallVector<RootId, 4> mainRoots;
+  for (uint32_t number : getNeighbours(memory, objects, access)) {
+    const AccessInfo &other = memory.getAccesses()[number];
+    bool inMain = region.contains(other.op) != Tristate::No;
+    if (other.access.read)
+      fed |= isProduct(other.op) ||
+             (inMain && !isAfterProducts(other.op) && other.op != info.op);
+    const Node *writer = flow.find(other.op);
+    if (!other.access.write || !writer)
+      continue;
+    if (writer->code == Code::Store)
+      filled |= llvm::any_of(flow.get(writer->a), [&](ValueId stored) {
+        return provenance.getTerms(stored).isPlain();
+      });
+    if (writer->code != Code::Copy || !writer->readsInput)
+      continue;
+    filled = true;
+    if (inMain)
+      llvm::append_range(mainRoots, rootsOf(other.op));
+    copies.push_back(other.op);
   }
-  return result;
+  // A copy from what the products do not read, where they do not run; or
+  // memory that they never read.
+  for (OpId copy : copies) {
+    llvm::SmallVector<RootId, 2> from = rootsOf(copy);
+    bool apart = region.contains(copy) == Tristate::No && !from.empty() &&
+                 llvm::none_of(from, [&](RootId root) {
+                   return llvm::is_contained(mainRoots, root);
+                 });
+    brought |= !fed || apart;
+  }
+  return brought ? Tristate::Yes : filled ? Tristate::Unknown : Tristate::No;
 }
 
 void AppliedOperations::classifyNode(Ways &ways, const Node &node,

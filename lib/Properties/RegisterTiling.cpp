@@ -21,7 +21,7 @@ constexpr double kLeastReuse = 2;
 static void detect(Detector &detector) {
   const KernelIndex &index = detector.getIndex();
   const Provenance &provenance = detector.getProvenance();
-  std::vector<MainProduct> products = findMainProducts(detector);
+  std::vector<MainProduct> products = detector.getMainProducts();
   if (products.empty())
     return;
   // Operands of these come from shared memory and are no registers.
@@ -52,7 +52,9 @@ static void detect(Detector &detector) {
   };
   llvm::erase_if(products, [&](const MainProduct &product) {
     return !product.carried &&
-           (isMade(product.aValue) || isMade(product.bValue));
+           llvm::any_of(product.operands, [&](const ProductOperand &operand) {
+             return isMade(operand.value);
+           });
   });
   for (const MainProduct &product : products)
     ++length[product.root];
@@ -61,10 +63,11 @@ static void detect(Detector &detector) {
     if (!product.carried && (!body || length[product.root] < 2))
       continue;
     accumulators.insert(product.root);
-    ++uses[product.a];
+    const auto &[a, b] = product.operands;
+    ++uses[a.number];
     // A square takes its operand once.
-    if (product.b != product.a)
-      ++uses[product.b];
+    if (b.number != a.number)
+      ++uses[b.number];
     where.push_back(product.op);
   }
   if (where.empty())

@@ -71,6 +71,8 @@ private:
   void addSite(uint32_t access);
   void collectOperands();
   void collectSlice();
+  void findSizes(llvm::ArrayRef<ValueId> slice, llvm::ArrayRef<ValueId> blocks,
+                 llvm::ArrayRef<OpId> remapping);
   /// Whether every part that a block takes is known; `parts` has a number for
   /// each operand's.
   bool getParts(int64_t block, llvm::SmallVectorImpl<uint32_t> &parts);
@@ -84,7 +86,7 @@ private:
   const MemoryRoots &memory;
   IterationValues values;
   std::optional<int64_t> clusterSize;
-  std::vector<MainProduct> products;
+  llvm::ArrayRef<MainProduct> products;
   /// Some operand is read from a tile in shared memory.
   bool staged = false;
   /// By root, and the offset of a tensor map in its parameter.
@@ -94,6 +96,9 @@ private:
   std::map<llvm::StringRef, llvm::SmallVector<ValueId, 2>> specials;
   /// Parameters that are numbers, and what is assumed of them.
   llvm::MapVector<ValueId, int64_t> numbers;
+  /// Of these, what may be a group's size: what block numbers are divided,
+  /// shifted or masked by, among others.
+  llvm::SmallVector<ValueId, 4> sizes;
   /// The slice divides, shifts or masks: it may do so with block numbers.
   bool remaps = false;
   /// It multiplies by a parameter and keeps the high bits, which is how hosts
@@ -138,15 +143,14 @@ void BlockOrder::collectOperands() {
   };
   llvm::DenseSet<SharedObjectId> objectsOf;
   for (const MainProduct &product : products)
-    for (ValueId value : {product.aValue, product.bValue}) {
-      if (value == kNone)
-        continue;
-      uint32_t access = findOperandAccess(detector, product.op, value);
-      if (access != kNone) {
-        if (SharedObjectId id = objects.getPlace(access).object; id != kNone)
+    for (const ProductOperand &operand : product.operands) {
+      if (operand.access != kNone) {
+        if (SharedObjectId id = objects.getPlace(operand.access).object;
+            id != kNone)
           objectsOf.insert(id);
-      } else if (OpId load = findLoad(detector, value); load != kNone)
-        addReads(load);
+      } else if (operand.load != kNone) {
+        addReads(operand.load);
+      }
     }
   for (const StagedTile &tile : detector.getStagedTiles()) {
     if (!objectsOf.count(tile.object))
@@ -183,13 +187,16 @@ void BlockOrder::collectSlice() {
   };
   llvm::SmallVector<ValueId, 32> pending;
   llvm::DenseSet<ValueId> seen;
-  llvm::SmallVector<OpId, 8> products;
+  llvm::SmallVector<OpId, 8> products, remapping;
   // Block numbers, or numbers that stand for them, are behind the places.
-  bool blocks = false;
+  llvm::SmallVector<ValueId, 8> blocks;
+  std::vector<ValueId> slice;
   auto visit = [&](ValueId value) {
     if (value != kNone && seen.size() < kMaxSlice &&
-        !detector.getConstants().get(value) && seen.insert(value).second)
+        !detector.getConstants().get(value) && seen.insert(value).second) {
       pending.push_back(value);
+      slice.push_back(value);
+    }
   };
   // What decides which way a value comes from belongs to it.
   llvm::DenseSet<BlockId> branches;
@@ -217,15 +224,17 @@ void BlockOrder::collectSlice() {
     }
     mlir::Operation *op = index.getOp(def);
     if (auto special = llvm::dyn_cast<kern::SpecialOp>(op)) {
-      blocks |= special.getReg().starts_with("ctaid") ||
-                special.getReg().starts_with("clusterid");
+      if (special.getReg().starts_with("ctaid") ||
+          special.getReg().starts_with("clusterid"))
+        blocks.push_back(value);
       specials[special.getReg()].push_back(value);
       continue;
     }
     if (auto load = llvm::dyn_cast<kern::LoadOp>(op)) {
       if (load.getSpace() != kern::Space::Param) {
         // The tile may come from memory.
-        blocks |= !kern::isFloat(load.getType());
+        if (!kern::isFloat(load.getType()))
+          blocks.push_back(value);
         continue;
       }
       unsigned width = getWidth(index.getValue(value).getType());
@@ -245,10 +254,10 @@ void BlockOrder::collectSlice() {
       case kern::ArithKind::And:
       case kern::ArithKind::Lop3:
       case kern::ArithKind::Bfe:
-        remaps = true;
+        remapping.push_back(def);
         break;
       case kern::ArithKind::MulHi:
-        remaps = true;
+        remapping.push_back(def);
         [[fallthrough]];
       case kern::ArithKind::MulWide:
         products.push_back(def);
@@ -260,7 +269,9 @@ void BlockOrder::collectSlice() {
     for (ValueId operand : index.getOperands(def))
       visit(operand);
   }
-  remaps &= blocks;
+  remaps = !blocks.empty() && !remapping.empty();
+  if (remaps)
+    findSizes(slice, blocks, remapping);
   // What is kept of a wide product is its high part, where something shifts.
   for (OpId product : products) {
     auto arith = llvm::cast<kern::ArithOp>(index.getOp(product));
@@ -274,6 +285,49 @@ void BlockOrder::collectSlice() {
     if (high && llvm::any_of(index.getOperands(product), isParameter))
       prepared = product;
   }
+}
+
+void BlockOrder::findSizes(llvm::ArrayRef<ValueId> slice,
+                           llvm::ArrayRef<ValueId> blocks,
+                           llvm::ArrayRef<OpId> remapping) {
+  // What each value is made from: a bit for each number, the last one for the
+  // numbers of blocks.
+  constexpr unsigned kBlocks = 63;
+  llvm::DenseMap<ValueId, uint64_t> from;
+  for (ValueId block : blocks)
+    from[block] = uint64_t(1) << kBlocks;
+  for (const auto &[i, entry] : llvm::enumerate(numbers))
+    from[entry.first] = uint64_t(1) << std::min<size_t>(i, kBlocks - 1);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (ValueId value : llvm::reverse(slice)) {
+      OpId def = index.getDef(value);
+      if (def != kNone &&
+          llvm::isa<kern::LoadOp, kern::SpecialOp>(index.getOp(def)))
+        continue;
+      uint64_t bits = 0;
+      if (def == kNone)
+        for (const KernelIndex::Incoming &way : index.getIncoming(value))
+          bits |= way.value == kNone ? 0 : from.lookup(way.value);
+      else
+        for (ValueId operand : index.getOperands(def))
+          bits |= from.lookup(operand);
+      uint64_t &known = from[value];
+      changed |= bits & ~known;
+      known |= bits;
+    }
+  }
+  uint64_t meets = 0;
+  for (OpId op : remapping) {
+    uint64_t bits = 0;
+    for (ValueId operand : index.getOperands(op))
+      bits |= from.lookup(operand);
+    if (bits >> kBlocks)
+      meets |= bits;
+  }
+  for (const auto &[i, entry] : llvm::enumerate(numbers))
+    if (meets >> std::min<size_t>(i, kBlocks - 1) & 1)
+      sizes.push_back(entry.first);
 }
 
 bool BlockOrder::getParts(int64_t block,
@@ -406,7 +460,7 @@ std::optional<int64_t> BlockOrder::findGroup() {
 }
 
 void BlockOrder::run() {
-  products = findMainProducts(detector);
+  products = detector.getMainProducts();
   if (products.empty())
     return;
   collectOperands();
@@ -434,11 +488,11 @@ void BlockOrder::run() {
                      "through memory, or through a choice that is not known",
                      "tiles that follow from the block's number by arithmetic");
   if (*group == 0) {
-    for (auto &[value, number] : numbers)
+    for (ValueId value : sizes)
       for (int64_t size : kGroupSizes) {
-        number = size;
+        numbers[value] = size;
         std::optional<int64_t> then = findGroup();
-        number = kExtent;
+        numbers[value] = kExtent;
         if (then != int64_t(0))
           return undecided("the parameter read at " +
                                detector.describe(index.getDef(value)) +

@@ -123,13 +123,13 @@ getElementBytes(Detector &detector, const Group &group,
   llvm::DenseSet<OpId> loads;
   double bytes = 0;
   for (const MainProduct *product : group.products)
-    for (auto [number, value] : {std::pair(product->a, product->aValue),
-                                 std::pair(product->b, product->bValue)}) {
-      uint32_t access = findOperandAccess(detector, product->op, value);
-      if (access == kNone || !in.count(objects.getPlace(access).object))
+    for (const ProductOperand &operand : product->operands) {
+      if (operand.access == kNone ||
+          !in.count(objects.getPlace(operand.access).object))
         continue;
-      const AccessInfo &info = detector.getMemory().getAccesses()[access];
-      operands.insert(number);
+      const AccessInfo &info =
+          detector.getMemory().getAccesses()[operand.access];
+      operands.insert(operand.number);
       if (loads.insert(info.op).second && info.access.bytes)
         bytes += double(*info.access.bytes);
     }
@@ -225,15 +225,14 @@ static void detect(Detector &detector) {
   const KernelIndex &index = detector.getIndex();
   const SharedObjects &objects = detector.getKernel().getSharedObjects();
   const Provenance &provenance = detector.getProvenance();
-  std::vector<MainProduct> products = findMainProducts(detector);
+  llvm::ArrayRef<MainProduct> products = detector.getMainProducts();
   if (products.empty())
     return;
   // Products of one accumulator, or of one operand, are one product; its
   // operands may be in several parts of shared memory.
   std::vector<Group> groups;
   for (const MainProduct &product : products) {
-    uint32_t a = findOperandAccess(detector, product.op, product.aValue);
-    uint32_t b = findOperandAccess(detector, product.op, product.bValue);
+    uint32_t a = product.operands[0].access, b = product.operands[1].access;
     SharedObjectId inA = a == kNone ? kNone : objects.getPlace(a).object;
     SharedObjectId inB = b == kNone ? kNone : objects.getPlace(b).object;
     bool scalar =
@@ -306,12 +305,12 @@ static void detect(Detector &detector) {
   auto sum = [&](const std::set<SharedObjectId> &in) {
     std::map<OpId, std::set<SharedObjectId>> parts;
     for (const MainProduct *product : most->products)
-      for (ValueId value : {product->aValue, product->bValue}) {
-        uint32_t access = findOperandAccess(detector, product->op, value);
-        SharedObjectId id =
-            access == kNone ? kNone : objects.getPlace(access).object;
+      for (const ProductOperand &operand : product->operands) {
+        SharedObjectId id = operand.access == kNone
+                                ? kNone
+                                : objects.getPlace(operand.access).object;
         if (in.count(id))
-          parts[stepOf[accesses[access].op]].insert(id);
+          parts[stepOf[accesses[operand.access].op]].insert(id);
       }
     double most = 0;
     for (const auto &[step, ids] : parts) {
@@ -339,14 +338,13 @@ static void detect(Detector &detector) {
   if (!isMatrix && bytesA != bytesB) {
     uint32_t readA = kNone, readB = kNone;
     for (const MainProduct *product : most->products)
-      for (ValueId value : {product->aValue, product->bValue}) {
-        uint32_t access = findOperandAccess(detector, product->op, value);
-        if (access == kNone)
+      for (const ProductOperand &operand : product->operands) {
+        if (operand.access == kNone)
           continue;
-        if (most->a.count(objects.getPlace(access).object))
-          readA = access;
-        else if (most->b.count(objects.getPlace(access).object))
-          readB = access;
+        if (most->a.count(objects.getPlace(operand.access).object))
+          readA = operand.access;
+        else if (most->b.count(objects.getPlace(operand.access).object))
+          readB = operand.access;
       }
     std::optional<bool> rows = readA == kNone || readB == kNone
                                    ? std::nullopt

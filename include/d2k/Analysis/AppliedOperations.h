@@ -118,6 +118,8 @@ private:
   std::vector<OpId> findLoads(ValueId value) const;
   bool readsSums(ValueId value) const;
   bool mayFollowStore(OpId load) const;
+  /// bringsInput() for one access that reads.
+  Tristate readsInput(uint32_t access) const;
 
   const KernelIndex &index;
   const ConstantValues &constants;
@@ -139,6 +141,8 @@ private:
   bool exchanges = false;
   /// Products and barriers, ascending.
   std::vector<OpId> passes;
+  /// What readsInput() answers, by access.
+  mutable llvm::DenseMap<uint32_t, Tristate> broughtBy;
   Ways before, after;
 };
 

@@ -39,7 +39,9 @@ static uint64_t numberOf(Detector &detector, ValueId value,
   return number;
 }
 
-OpId properties::findLoad(Detector &detector, ValueId value) {
+/// The load of shared or global memory that `value` was made by, through
+/// conversions; kNone when there is none or several.
+static OpId findLoad(Detector &detector, ValueId value) {
   const KernelIndex &index = detector.getIndex();
   llvm::SmallVector<ValueId, 8> pending{value}, seen{value};
   OpId load = kNone;
@@ -225,6 +227,7 @@ std::vector<MainProduct> properties::findMainProducts(Detector &detector) {
   const KernelIndex &index = detector.getIndex();
   const LoopNest &loops = detector.getKernel().getLoops();
   const MainRegion &region = detector.getMainRegion();
+  const MemoryRoots &memory = detector.getMemory();
   std::vector<MainProduct> products;
   Roots roots;
   if (region.getKind() == MainRegion::Kind::Unknown)
@@ -241,43 +244,58 @@ std::vector<MainProduct> properties::findMainProducts(Detector &detector) {
       most = loop;
     }
   }
+  // One operand is multiplied by many.
+  llvm::DenseMap<ValueId, OpId> loads;
+  auto place = [&](OpId op, ProductOperand &operand) {
+    uint32_t first = memory.getFirstAccess(op);
+    for (auto [i, info] : llvm::enumerate(memory.getAccessesOf(op)))
+      if (info.access.form == kern::MemoryAccess::Form::Descriptor &&
+          index.getId(info.access.address) == operand.value) {
+        operand.access = first + i;
+        return;
+      }
+    auto [it, isNew] = loads.try_emplace(operand.value, kNone);
+    if (isNew)
+      it->second = findLoad(detector, operand.value);
+    operand.load = it->second;
+    if (operand.load != kNone) {
+      llvm::ArrayRef<AccessInfo> by = memory.getAccessesOf(operand.load);
+      if (!by.empty() && by[0].space == kern::Space::Shared)
+        operand.access = memory.getFirstAccess(operand.load);
+    }
+  };
   for (OpId op : region.getProducts()) {
     if (region.getKind() == MainRegion::Kind::Loops &&
         (most == kNone || !loops.contains(most, index.getBlockOf(op))))
       continue;
     MainProduct product;
     product.op = op;
+    auto &[a, b] = product.operands;
     if (auto matrix =
             llvm::dyn_cast<kern::MatrixProductOpInterface>(index.getOp(op))) {
       if (!matrix.getAValues().empty())
-        product.aValue = index.getId(matrix.getAValues()[0]);
+        a.value = index.getId(matrix.getAValues()[0]);
       if (!matrix.getBValues().empty())
-        product.bValue = index.getId(matrix.getBValues()[0]);
+        b.value = index.getId(matrix.getBValues()[0]);
     } else {
-      product.aValue = index.getOperands(op)[0];
-      product.bValue = index.getOperands(op)[1];
+      a.value = index.getOperands(op)[0];
+      b.value = index.getOperands(op)[1];
     }
-    if (product.aValue == kNone || product.bValue == kNone)
+    if (a.value == kNone || b.value == kNone)
       continue;
-    product.a = numberOf(detector, product.aValue);
-    product.b = numberOf(detector, product.bValue);
+    for (ProductOperand &operand : product.operands) {
+      operand.number = numberOf(detector, operand.value);
+      place(op, operand);
+    }
     findRoot(detector, product, most, roots);
     products.push_back(product);
   }
   return products;
 }
 
-uint32_t properties::findOperandAccess(Detector &detector, OpId op,
-                                       ValueId value) {
-  const MemoryRoots &memory = detector.getMemory();
-  uint32_t first = memory.getFirstAccess(op);
-  for (auto [i, info] : llvm::enumerate(memory.getAccessesOf(op)))
-    if (info.access.form == kern::MemoryAccess::Form::Descriptor &&
-        detector.getIndex().getId(info.access.address) == value)
-      return first + i;
-  OpId load = findLoad(detector, value);
-  if (load == kNone || memory.getAccessesOf(load).empty() ||
-      memory.getAccessesOf(load)[0].space != kern::Space::Shared)
-    return kNone;
-  return memory.getFirstAccess(load);
+llvm::ArrayRef<MainProduct> Detector::getMainProducts() {
+  if (!mainProducts)
+    mainProducts = std::make_shared<const std::vector<MainProduct>>(
+        findMainProducts(*this));
+  return *mainProducts;
 }

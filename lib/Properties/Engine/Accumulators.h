@@ -9,7 +9,22 @@
 
 #include "Engine/Detector.h"
 
+#include <array>
+
 namespace d2k::properties {
+
+/// What one side of a product is.
+struct ProductOperand {
+  /// Equal numbers are equal values.
+  uint64_t number = 0;
+  /// Its register, of a matrix fragment the first one, or its descriptor.
+  ValueId value = kNone;
+  /// The load of shared or global memory that it was made by, through
+  /// conversions; kNone when there is none or several, and of descriptors.
+  OpId load = kNone;
+  /// The access that brings it out of shared memory; kNone when none is known.
+  uint32_t access = kNone;
+};
 
 /// One product of the main region.
 struct MainProduct {
@@ -20,24 +35,14 @@ struct MainProduct {
   uint64_t root = 0;
   /// The accumulator lives through the main region.
   bool carried = false;
-  /// What is multiplied: of a matrix fragment the first register. Equal numbers
-  /// are equal values.
-  uint64_t a = 0, b = 0;
-  /// The registers behind these.
-  ValueId aValue = kNone, bValue = kNone;
+  /// What is multiplied.
+  std::array<ProductOperand, 2> operands;
 };
 
 /// The products in the one loop of the main region that has most of them, or in
 /// its body; matrix instructions, or scalar ones where there are none.
+/// Detector::getMainProducts() keeps them.
 std::vector<MainProduct> findMainProducts(Detector &detector);
-
-/// The load of shared or global memory that `value` was made by, through
-/// conversions; kNone when there is none or several.
-OpId findLoad(Detector &detector, ValueId value);
-
-/// The access that brings operand `value` of `op` out of shared memory; kNone
-/// when none is known.
-uint32_t findOperandAccess(Detector &detector, OpId op, ValueId value);
 
 } // namespace d2k::properties
 

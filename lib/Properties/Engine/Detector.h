@@ -33,6 +33,7 @@ namespace d2k::properties {
 
 struct AsyncAnalyses;
 class FewWorkersFinder;
+struct MainProduct;
 struct StagedTile;
 class TileOrder;
 
@@ -84,6 +85,8 @@ public:
   /// All tiles of input data that the kernel stages in shared memory, by
   /// object. Include StagedTiles.h to use them.
   llvm::ArrayRef<StagedTile> getStagedTiles();
+  /// The products of the main region. Include Accumulators.h to use them.
+  llvm::ArrayRef<MainProduct> getMainProducts();
   /// Include AsyncAnalyses.h to use them.
   AsyncAnalyses &getAsyncAnalyses();
   /// Include TileOrder.h to use it.
@@ -206,6 +209,7 @@ private:
   std::map<analysis::ProductClass, Judgement> soleWay;
   std::map<analysis::ObjectId, std::vector<uint32_t>> plainStores;
   std::shared_ptr<const std::vector<StagedTile>> stagedTiles;
+  std::shared_ptr<const std::vector<MainProduct>> mainProducts;
   std::shared_ptr<AsyncAnalyses> asyncAnalyses;
   std::shared_ptr<const TileOrder> tileOrder;
   std::shared_ptr<FewWorkersFinder> fewWorkers;
