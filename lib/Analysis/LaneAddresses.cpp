@@ -178,6 +178,7 @@ LaneAddresses::getSpans(uint32_t access, LaneForms &forms, bool isGlobal) {
   unsigned threads = forms.getNumThreads();
   const int64_t *rest = form.rest.data();
   unsigned step = form.rest.isSame() ? 0 : 1;
+  bool everyActive = forms.countActive(info.op) == threads;
   std::vector<LaneSpans> result;
   result.reserve(threads / kWarp);
   for (unsigned warp = 0; warp < threads / kWarp; ++warp) {
@@ -186,7 +187,7 @@ LaneAddresses::getSpans(uint32_t access, LaneForms &forms, bool isGlobal) {
     bool any = false;
     for (unsigned lane = 0; lane < lanes; ++lane) {
       unsigned t = warp * kWarp + lane;
-      if (!active[t])
+      if (!everyActive && !active[t])
         continue;
       int64_t start = isGlobal && !aligned
                           ? rest[t * step] - rest[warp * kWarp * step]

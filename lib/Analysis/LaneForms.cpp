@@ -55,6 +55,7 @@ LaneForms::LaneForms(const LaneForms &base, std::pair<ValueId, bool> assumed,
   assert(depth == 0 && "copied while a form is worked out");
   this->assumed = assumed;
   activeIn.clear();
+  numActive.clear();
   for (unsigned value : dependents.set_bits())
     forms[value].reset();
 }
@@ -229,6 +230,16 @@ std::vector<bool> LaneForms::getActive(OpId op) {
   if (ValueId guard = index.getGuard(op); guard != kNone)
     keepWhere(get(guard), !index.isGuardNegated(op), active);
   return active;
+}
+
+unsigned LaneForms::countActive(OpId op) {
+  ValueId guard = index.getGuard(op);
+  std::pair<BlockId, uint64_t> key(
+      index.getBlockOf(op),
+      uint64_t(guard) << 1 | (guard != kNone && index.isGuardNegated(op)));
+  if (auto it = numActive.find(key); it != numActive.end())
+    return it->second;
+  return numActive[key] = llvm::count(getActive(op), true);
 }
 
 /// Whether loops only count \p value upwards, from constants that are not

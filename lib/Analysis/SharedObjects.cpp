@@ -121,7 +121,9 @@ std::optional<SharedObjects::Entry> SharedObjects::makeEntry(
   entry.base = base;
   bool tensor = info.space == Space::TensorMemory;
   int64_t low = form.rest.getLow(), high = form.rest.getHigh();
-  if (low != high) {
+  bool isPlain = !tensor && low >= 0 && high < kSharedBytes &&
+                 forms.countActive(info.op) == forms.getNumThreads();
+  if (low != high && !isPlain) {
     std::vector<bool> active = forms.getActive(info.op);
     bool any = false;
     // Threads that would be outside of the memory do not come here, though

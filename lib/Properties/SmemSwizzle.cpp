@@ -14,6 +14,7 @@
 #include "d2k/Analysis/LaneAddresses.h"
 #include "d2k/Analysis/MatrixDescriptors.h"
 
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace d2k;
@@ -89,23 +90,22 @@ static bool isSum(llvm::ArrayRef<WarpTouches> accesses,
   auto isSumInWarp = [&](const WarpTouches &access, const Touch *warp,
                          int64_t move) {
     std::array<int64_t, 32> at;
+    std::array<int64_t, 5> own;
     for (unsigned l = 0; l < 32; ++l) {
       int64_t start = access.origin + warp[l].at + move;
       at[l] = undo.bits == 0 ? start : undo.undo(start);
-    }
-    std::array<int64_t, 5> own;
-    for (unsigned i = 0; i < 5; ++i)
-      own[i] = at[1u << i] - at[0];
-    if (steps && *steps != own)
-      return false;
-    steps = own;
-    for (unsigned l = 0; l < 32; ++l) {
-      int64_t sum = at[0];
-      for (unsigned i = 0; i < 5; ++i)
-        sum += l >> i & 1 ? own[i] : 0;
-      if (sum != at[l])
+      if (l == 0)
+        continue;
+      unsigned bit = llvm::countr_zero(l), rest = l & (l - 1);
+      if (rest == 0) {
+        own[bit] = at[l] - at[0];
+        if (steps && (*steps)[bit] != own[bit])
+          return false;
+      } else if (at[l] != at[rest] + own[bit]) {
         return false;
+      }
     }
+    steps = own;
     return true;
   };
   // Without a permutation all iterations are alike.

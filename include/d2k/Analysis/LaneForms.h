@@ -225,6 +225,8 @@ public:
                    const llvm::BitVector &dependents) const;
   /// Threads that may run `op`, by guards and branches on their numbers.
   std::vector<bool> getActive(OpId op);
+  /// How many threads getActive() has for \p op.
+  unsigned countActive(OpId op);
   /// No form is worked out any more: the kernel has taken too long, and what is
   /// not known yet stays unknown.
   bool isExhausted() const { return *work > maxWork; }
@@ -350,6 +352,8 @@ private:
   uint64_t maxWork = 0;
   /// By block, the threads that branches lead there.
   llvm::DenseMap<BlockId, std::vector<bool>> activeIn;
+  /// By block, guard, and whether the guard is negated.
+  llvm::DenseMap<std::pair<BlockId, uint64_t>, unsigned> numActive;
 };
 
 } // namespace d2k::analysis

@@ -270,23 +270,17 @@ std::optional<FewWorkers>
 FewWorkersFinder::findThreads(llvm::ArrayRef<OpId> where) {
   LaneForms &forms = kernel.getLaneForms();
   // Most work is everybody's, and one place of it is enough.
-  auto isOfMany = [&](const std::vector<bool> &active) {
-    return size_t(llvm::count(active, true)) * kFewest > active.size();
-  };
-  for (OpId op : where) {
-    auto [it, isNew] = ofMany.try_emplace(op);
-    if (isNew)
-      it->second = isOfMany(forms.getActive(op));
-    if (it->second)
-      return std::nullopt;
-  }
+  if (llvm::any_of(where, [&](OpId op) {
+        return forms.countActive(op) * kFewest > forms.getNumThreads();
+      }))
+    return std::nullopt;
   std::vector<bool> few;
   for (OpId op : where) {
     std::vector<bool> active = forms.getActive(op);
     few.resize(active.size(), false);
     for (size_t t = 0; t < active.size(); ++t)
       few[t] = few[t] || active[t];
-    if (isOfMany(few))
+    if (size_t(llvm::count(few, true)) * kFewest > few.size())
       return std::nullopt;
   }
   size_t numFew = llvm::count(few, true);

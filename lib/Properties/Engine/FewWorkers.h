@@ -25,7 +25,6 @@
 #include "d2k/Analysis/KernelContext.h"
 
 #include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/DenseMap.h"
 
 #include <map>
 #include <optional>
@@ -85,8 +84,6 @@ private:
   /// Stores of outputs, and their roots.
   llvm::BitVector stores;
   std::vector<Group> groups;
-  /// By operation: more than a few threads run it.
-  llvm::DenseMap<analysis::OpId, bool> ofMany;
   bool grouped = false;
 };
 

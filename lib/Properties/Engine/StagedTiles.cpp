@@ -197,6 +197,7 @@ std::optional<Touches> properties::findTouches(Detector &detector,
   auto isInside = [&](int64_t at) { return at >= 0 && at < kSharedBytes; };
   const int64_t *rest = form.rest.data();
   unsigned step = form.rest.isSame() ? 0 : 1;
+  bool everyActive = forms.countActive(info.op) == active.size();
   bool anyInside = false;
   for (unsigned t = 0; t < active.size() && !anyInside; ++t)
     anyInside = active[t] && isInside(rest[t * step]);
@@ -205,7 +206,7 @@ std::optional<Touches> properties::findTouches(Detector &detector,
   int64_t lowest = INT64_MAX, highest = INT64_MIN;
   for (unsigned t = 0; t < active.size(); ++t) {
     int64_t at = rest[t * step];
-    if (!active[t] || (anyInside && !isInside(at)))
+    if ((!everyActive && !active[t]) || (anyInside && !isInside(at)))
       continue;
     touches.first.push_back({t, at});
     lowest = std::min(lowest, at);
@@ -404,9 +405,9 @@ static void measure(Detector &detector, const TileOrder &order,
       continue;
     // A bulk copy is one for all lanes, whichever of them issues it.
     bool bulk = llvm::isa<kern::BulkCopyOp>(index.getOp(info.op));
-    std::vector<bool> active = kernel.getLaneForms().getActive(info.op);
     if (trips)
-      written += *trips * *bytes * (bulk ? 1 : llvm::count(active, true));
+      written += *trips * *bytes *
+                 (bulk ? 1 : kernel.getLaneForms().countActive(info.op));
     else
       counted = false;
   }
@@ -423,8 +424,7 @@ static void measure(Detector &detector, const TileOrder &order,
       counted = false;
       knownReaders &= bytes.has_value();
     } else {
-      std::vector<bool> active = kernel.getLaneForms().getActive(info.op);
-      read += *trips * *bytes * llvm::count(active, true);
+      read += *trips * *bytes * kernel.getLaneForms().countActive(info.op);
     }
     if (foreign || !knownWriters || !bytes)
       continue;
