@@ -23,6 +23,7 @@
 #include "d2k/Properties/Properties.h"
 #include "d2k/Report/ReadFacts.h"
 #include "d2k/Support/Files.h"
+#include "d2k/Support/Memory.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -156,6 +157,7 @@ static int runCubin(const char *path) {
 }
 
 int main(int argc, char **argv) {
+  keepFreedMemory();
   int first = 1;
   std::optional<llvm::raw_fd_ostream> facts;
   if (argc > 2 && llvm::StringRef(argv[1]) == "--facts") {

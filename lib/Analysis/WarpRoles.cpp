@@ -57,10 +57,19 @@ WarpRoles::Outcome WarpRoles::evaluateCompare(kern::CompareOp compare,
   if (!a.isNumber() || !b.isNumber())
     return both;
   unsigned width = getWidth(index.getValue(in[0]).getType());
+  auto holdsFor = [&](unsigned thread) {
+    return foldCompare(compare, mask(a.rest[thread], width),
+                       mask(b.rest[thread], width));
+  };
+  if (numThreads != 0 && a.rest.isSame() && b.rest.isSame()) {
+    std::optional<bool> holds = holdsFor(0);
+    return holds ? Outcome{llvm::BitVector(numThreads, *holds),
+                           llvm::BitVector(numThreads, !*holds)}
+                 : both;
+  }
   Outcome result{llvm::BitVector(numThreads), llvm::BitVector(numThreads)};
   for (unsigned thread = 0; thread < numThreads; ++thread) {
-    std::optional<bool> holds = foldCompare(
-        compare, mask(a.rest[thread], width), mask(b.rest[thread], width));
+    std::optional<bool> holds = holdsFor(thread);
     if (!holds)
       return both;
     (*holds ? result.on : result.off).set(thread);

@@ -13,6 +13,7 @@
 #include "d2k/Rubric/LintProject.h"
 #include "d2k/Support/DataRoot.h"
 #include "d2k/Support/Files.h"
+#include "d2k/Support/Memory.h"
 #include "d2k/Support/Version.h"
 #include "d2k/Task/EntryHeader.h"
 #include "d2k/Task/Task.h"
@@ -307,6 +308,7 @@ static int runAnalysis(AnalyzeOptions options) {
 }
 
 int main(int argc, char **argv) {
+  keepFreedMemory();
   llvm::InitLLVM init(argc, argv);
   llvm::setBugReportMsg(
       "d2k-analyze crashed, which is a fault of this program whatever the "

@@ -50,13 +50,19 @@ static Parts split(Location loc) {
   return parts;
 }
 
-Location kern::makeLocation(FileLineColLoc ptx, LocationAttr source) {
+StringAttr kern::getPtxLocationKind(MLIRContext *context) {
+  return StringAttr::get(context, kPtx);
+}
+
+Location kern::makeLocation(FileLineColLoc ptx, LocationAttr source,
+                            StringAttr kind) {
   if (!source)
     return ptx;
   MLIRContext *context = ptx.getContext();
   Location parts[] = {ptx, source};
   // Directly: there is nothing to flatten and nothing that is there twice.
-  return FusedLoc::get(context, parts, StringAttr::get(context, kPtx));
+  return FusedLoc::get(context, parts,
+                       kind ? kind : getPtxLocationKind(context));
 }
 
 Location kern::makeSassLocation(FileLineColLoc sass, FileLineColLoc ptx,

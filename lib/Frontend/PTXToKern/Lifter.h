@@ -228,7 +228,7 @@ private:
   std::vector<Decoded *> decoded;
   std::vector<uint32_t> lineStarts;
   uint32_t lineHint = 0;
-  mlir::StringAttr bufferName;
+  mlir::StringAttr bufferName, locationKind;
   llvm::DenseMap<int64_t, mlir::IntegerAttr> numbers;
   llvm::DenseMap<const ptx::Entity *, mlir::FlatSymbolRefAttr> symbols;
   llvm::DenseMap<mlir::StringAttr, const ptx::Variable *> moduleVariables;

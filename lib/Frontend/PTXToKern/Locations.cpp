@@ -21,6 +21,7 @@ using namespace d2k::lift;
 
 void ModuleLifter::indexLines() {
   bufferName = StringAttr::get(&context, buffer.getBufferIdentifier());
+  locationKind = kern::getPtxLocationKind(&context);
   llvm::StringRef text = buffer.getBuffer();
   lineStarts.push_back(0);
   const char *at = text.begin();
@@ -49,7 +50,7 @@ FileLineColLoc ModuleLifter::locate(ptx::Offset offset) {
 }
 
 Location ModuleLifter::locate(ptx::Offset offset, LocationAttr source) {
-  return kern::makeLocation(locate(offset), source);
+  return kern::makeLocation(locate(offset), source, locationKind);
 }
 
 //===----------------------------------------------------------------------===//
