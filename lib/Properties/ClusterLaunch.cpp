@@ -110,7 +110,7 @@ static void detectHost(HostDetector &detector) {
             trace, kernel,
             "the cluster of the launch at " +
                 HostDetector::describe(event->where) + " depends on " + unknown,
-            "a launch list measured by a profile", {event->where});
+            kLaunchList, {event->where});
         continue;
       }
       if (blocks > 1)

@@ -426,7 +426,7 @@ static void detectHost(HostDetector &detector) {
           open.insert(*index);
           detector.addUndecided(trace, index,
                                 at + " sets a cluster that is not known",
-                                "a launch list measured by a profile", where);
+                                kLaunchList, where);
         } else {
           detector.addNearMiss(index,
                                at + " makes no clusters of more than one "

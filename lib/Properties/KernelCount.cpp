@@ -42,9 +42,13 @@ static void detect(HostDetector &detector) {
       }
     if (unsure) {
       detector.addUndecided(trace, std::nullopt,
-                            "at least " + std::to_string(least) +
-                                " launches are certain, but " + reason,
-                            "a launch list measured by a profile", where);
+                            (least == 0   ? "no launch is certain: "
+                             : least == 1 ? "one launch is certain, but "
+                                          : "at least " +
+                                                std::to_string(least) +
+                                                " launches are certain, but ") +
+                                reason,
+                            kLaunchList, where);
       continue;
     }
     if (!trace.complete)

@@ -29,7 +29,7 @@ static void detect(HostDetector &detector) {
             trace, kernel,
             "the block of the launch at " +
                 HostDetector::describe(event->where) + " depends on " + unknown,
-            "a launch list measured by a profile", {event->where});
+            kLaunchList, {event->where});
       else
         detector.addEvent(trace, kernel, *event, std::move(attributes));
     }

@@ -128,7 +128,7 @@ static void detectHost(HostDetector &detector) {
                                      : "the block") +
                 " of the launch at " + HostDetector::describe(launch->where) +
                 " depends on " + unknown,
-            "a launch list measured by a profile", {launch->where});
+            kLaunchList, {launch->where});
         continue;
       }
       detector.addEvent(

@@ -659,8 +659,7 @@ static void detectHost(HostDetector &detector) {
         } else if (verdict.holds == Tristate::Unknown) {
           open.insert(*index);
           detector.addUndecided(trace, index, at + ": " + verdict.reason,
-                                "a workload, or a launch list measured by a "
-                                "profile",
+                                std::string("a workload, or ") + kLaunchList,
                                 where);
         } else if (missed.insert({*index, verdict.reason}).second) {
           detector.addNearMiss(index,

@@ -89,8 +89,11 @@ static void detect(Detector &detector) {
           .then([&]() -> Judgement {
             if (accumulators.size() < kLeastAccumulators)
               return Judgement::nearMiss(
-                  "adds to " + std::to_string(accumulators.size()) +
-                  " accumulators of a thread; a register tile has 4 or more");
+                  (accumulators.size() == 1
+                       ? std::string("adds to one accumulator")
+                       : "adds to " + std::to_string(accumulators.size()) +
+                             " accumulators") +
+                  " of a thread; a register tile has 4 or more");
             if (!any || reuse < kLeastReuse)
               return Judgement::nearMiss(
                   llvm::formatv("adds to {0} accumulators, but uses an operand "

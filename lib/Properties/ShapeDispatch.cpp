@@ -80,7 +80,7 @@ static void detect(HostDetector &detector) {
             "which kernel the launch at " +
                 HostDetector::describe(event->where) +
                 " runs, or whether it runs, is not known",
-            "a launch list measured by a profile", {event->where});
+            kLaunchList, {event->where});
       launches.push_back(event);
       if (use.used == Tristate::Yes)
         used.push_back(event);

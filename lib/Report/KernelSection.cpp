@@ -55,9 +55,20 @@ static std::string describeLoops(const KernelFacts &kernel) {
   if (spinLoops != 0)
     text += ", " + std::to_string(spinLoops) + " spinning";
   // Loops of PTX and of machine code are told to be the same by their lines.
+  // The head of a loop alone may have none.
+  auto isLine = [](const SourceLocation &where) {
+    return where.line != 0 && where.kind == LocationKind::Source;
+  };
   bool hasLines = false;
   for (const KernelLoop &loop : kernel.loops)
-    hasLines |= loop.where.line != 0 && loop.where.kind == LocationKind::Source;
+    hasLines |= isLine(loop.where);
+  auto addLines = [&](const auto &findings) {
+    for (const auto &finding : findings)
+      hasLines |= std::any_of(finding.where.begin(), finding.where.end(), isLine);
+  };
+  addLines(kernel.facts);
+  addLines(kernel.nearMisses);
+  addLines(kernel.undecided);
   if (!kernel.loops.empty() && !hasLines)
     text += " without source lines (compile with -lineinfo)";
   return text;

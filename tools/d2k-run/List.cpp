@@ -82,6 +82,13 @@ static json::Value toJson(const task::Task &task, const Extras &extras,
       {"rubric", extras.rubric},   {"workloads", std::move(workloads)}};
 }
 
+/// Microseconds; more digits of what is less than one.
+static std::string formatTime(double us) {
+  char text[32];
+  std::snprintf(text, sizeof(text), us < 1 ? "%.3f" : "%.1f", us);
+  return text;
+}
+
 /// A line a workload and device; one of dashes for a workload that nobody
 /// measured.
 static void printMeasured(const task::Task &task,
@@ -95,12 +102,12 @@ static void printMeasured(const task::Task &task,
         continue;
       isMeasured = true;
       const task::MeasuredWorkload &times = found->second;
-      char naive[32] = "-";
-      if (times.naive)
-        std::snprintf(naive, sizeof(naive), "%.1f", *times.naive);
-      std::printf("%-52s %10.1f %-8s %10.1f %12s %8.2f  %s%s\n", start.c_str(),
-                  times.bound, sanitize(times.limit).c_str(), times.baseline,
-                  naive, times.baseline / times.bound,
+      std::string naive = times.naive ? formatTime(*times.naive) : "-";
+      std::printf("%-52s %10s %-8s %10s %12s %8.2f  %s%s\n", start.c_str(),
+                  formatTime(times.bound).c_str(),
+                  sanitize(times.limit).c_str(),
+                  formatTime(times.baseline).c_str(), naive.c_str(),
+                  times.baseline / times.bound,
                   device.world > 1
                       ? (std::to_string(device.world) + " x ").c_str()
                       : "",

@@ -58,8 +58,10 @@ static Result<int> makeNew(const Arguments &arguments) {
       return forwardFailure(std::move(written));
   std::string shown = sanitize(target);
   std::printf("%s: %s.cu is correct and slow; README.md says what it does\n"
-              "next: d2k-run eval %s %s\n",
-              shown.c_str(), name.c_str(), name.c_str(), shown.c_str());
+              "next: d2k-run eval %s %s\n"
+              "without a GPU: d2k-run eval %s %s --compile-only --arch sm_90a\n",
+              shown.c_str(), name.c_str(), name.c_str(), shown.c_str(),
+              name.c_str(), shown.c_str());
   return 0;
 }
 

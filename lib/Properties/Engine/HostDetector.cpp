@@ -197,7 +197,7 @@ void HostDetector::addEvent(const cuda::HostTrace &trace,
                 ? std::string(" may not run")
                 : " " + event.uncertainBecause.front();
   addUndecided(trace, kernel, std::move(reason),
-               "a launch list measured by a profile", {event.where});
+               kLaunchList, {event.where});
 }
 
 void HostDetector::addCalls(cuda::EventKind kind) {
@@ -252,7 +252,7 @@ void HostDetector::finish(const PropertyInfo &info) {
                    trace.incompleteBecause.empty()
                        ? "the host code was not followed to its end"
                        : trace.incompleteBecause.front(),
-                   "a launch list measured by a profile", {});
+                   kLaunchList, {});
     }
   // Of a property that PTX decides, too, the host code tells one half: that it
   // shows nothing proves nothing about a kernel whose PTX was not read.

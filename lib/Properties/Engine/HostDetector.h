@@ -24,6 +24,10 @@
 
 namespace d2k::properties {
 
+/// What decides where the host code alone does not.
+inline constexpr char kLaunchList[] =
+    "the launches that Nsight Systems lists (nsys profile)";
+
 class HostDetector {
 public:
   HostDetector(const cuda::HostProgram &program, Analysis &analysis,

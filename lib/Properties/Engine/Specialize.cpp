@@ -5,6 +5,7 @@
 // together by workload.
 
 #include "Engine/AnalyzeKernel.h"
+#include "Engine/HostDetector.h"
 
 #include "d2k/Properties/LaunchedKernels.h"
 
@@ -196,8 +197,9 @@ void Merger::mergeFacts(FactSet &into) {
                     holds.variant->launch +
                     ", does not run under its other launches, and that one "
                     "may not happen";
-      entry.wouldDecide = "host code that can be followed to its end, or a "
-                          "launch list measured by a profile";
+      entry.wouldDecide =
+          std::string("host code that can be followed to its end, or ") +
+          kLaunchList;
       entry.workloads = list(holds.possible);
       entry.where = holds.where;
       into.undecided.push_back(std::move(entry));

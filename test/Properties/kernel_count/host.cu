@@ -32,7 +32,7 @@ void empty(const float *x, float *y, cudaStream_t s) {
 // A condition that is not known.
 // MAYBE-NOT: kernel_count (
 // MAYBE: undecided: kernel_count
-// MAYBE: at least 1 launches are certain, but the launch at host.cu:[[@LINE+5]] depends on
+// MAYBE: one launch is certain, but the launch at host.cu:[[@LINE+5]] depends on
 // MAYBE-SAME: the parameter n
 void maybe(const float *x, float *y, int n, cudaStream_t s) {
   a<<<1, 32, 0, s>>>(x, y);
