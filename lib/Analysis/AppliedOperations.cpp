@@ -798,6 +798,13 @@ void AppliedOperations::solve(Ways &ways, bool epilogue) const {
         for (CellId cell : flow.get(node->written))
           ways.mustCell[cell] = 0;
       }
+  for (auto [number, node] : llvm::enumerate(flow.getNodes())) {
+    bool on = isOnCell(ways, node.written);
+    for (uint32_t i = 0; i < node.numResults; ++i)
+      on |= ways.onValue[node.result + i];
+    if (on)
+      ways.nodes.push_back(number);
+  }
   // Downwards first, with what all operands have in common; that is certain.
   // From there upwards: a value that is computed from one that went through an
   // operation did so too.
@@ -812,7 +819,8 @@ void AppliedOperations::solve(Ways &ways, bool epilogue) const {
 bool AppliedOperations::sweep(Ways &ways, bool epilogue, bool upwards) const {
   bool changed = false;
   std::vector<uint8_t> cells(ways.mustCell.size(), 0xff);
-  for (auto [number, node] : llvm::enumerate(flow.getNodes())) {
+  for (uint32_t number : ways.nodes) {
+    const Node &node = flow.getNodes()[number];
     if (node.op != kNone && isProduct(node.op)) {
       if (epilogue)
         for (CellId cell : flow.get(node.written))

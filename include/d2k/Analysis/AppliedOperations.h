@@ -88,6 +88,8 @@ private:
     std::vector<uint8_t> must, may, mustCell, mayCell;
     /// By node: kinds that certainly, or possibly, apply there.
     std::vector<uint8_t> does, mayDo;
+    /// The nodes that write any of these values or cells, ascending.
+    std::vector<uint32_t> nodes;
   };
 
   void findProducts();
