@@ -185,6 +185,13 @@ LaneAddresses::getSpans(uint32_t access, LaneForms &forms, bool isGlobal) {
     LaneSpans &spans = result.emplace_back();
     spans.bytes = *bytes;
     bool any = false;
+    if (everyActive && rows.empty()) {
+      const int64_t *of = rest + warp * kWarp * step;
+      int64_t move = isGlobal && !aligned ? -of[0] : info.access.offset;
+      for (unsigned lane = 0; lane < lanes; ++lane)
+        spans.start[lane] = of[lane * step] + move;
+      continue;
+    }
     for (unsigned lane = 0; lane < lanes; ++lane) {
       unsigned t = warp * kWarp + lane;
       if (!everyActive && !active[t])

@@ -46,6 +46,9 @@ static constexpr int64_t kExtent = 40000;
 /// Assumed of one parameter at a time when no order is found: it may be the
 /// group's size, or its logarithm.
 static constexpr int64_t kGroupSizes[] = {8, 3};
+/// Places of one operand that are looked at: a block reads them one by one, and
+/// the first of them tell where its part is.
+static constexpr size_t kMaxPlaces = 4;
 /// Values behind an address that are looked at.
 static constexpr size_t kMaxSlice = 4096;
 
@@ -124,6 +127,8 @@ void BlockOrder::addSite(uint32_t access) {
   if (llvm::is_contained(operand.sites, info.op))
     return;
   operand.sites.push_back(info.op);
+  if (operand.place.size() >= kMaxPlaces)
+    return;
   if (!isMap)
     operand.place.push_back(index.getId(info.access.address));
   else if (copy)

@@ -197,20 +197,30 @@ std::optional<Touches> properties::findTouches(Detector &detector,
   auto isInside = [&](int64_t at) { return at >= 0 && at < kSharedBytes; };
   const int64_t *rest = form.rest.data();
   unsigned step = form.rest.isSame() ? 0 : 1;
-  bool everyActive = forms.countActive(info.op) == active.size();
   bool anyInside = false;
-  for (unsigned t = 0; t < active.size() && !anyInside; ++t)
-    anyInside = active[t] && isInside(rest[t * step]);
   Touches touches;
-  touches.first.reserve(active.size());
-  int64_t lowest = INT64_MAX, highest = INT64_MIN;
-  for (unsigned t = 0; t < active.size(); ++t) {
-    int64_t at = rest[t * step];
-    if ((!everyActive && !active[t]) || (anyInside && !isInside(at)))
-      continue;
-    touches.first.push_back({t, at});
-    lowest = std::min(lowest, at);
-    highest = std::max(highest, at);
+  int64_t lowest = form.rest.getLow(), highest = form.rest.getHigh();
+  if (isInside(lowest) && isInside(highest) &&
+      forms.countActive(info.op) == active.size()) {
+    // Most accesses are of this kind.
+    anyInside = true;
+    touches.first.resize(active.size());
+    for (unsigned t = 0; t < active.size(); ++t)
+      touches.first[t] = {t, rest[t * step]};
+  } else {
+    for (unsigned t = 0; t < active.size() && !anyInside; ++t)
+      anyInside = active[t] && isInside(rest[t * step]);
+    touches.first.reserve(active.size());
+    lowest = INT64_MAX;
+    highest = INT64_MIN;
+    for (unsigned t = 0; t < active.size(); ++t) {
+      int64_t at = rest[t * step];
+      if (!active[t] || (anyInside && !isInside(at)))
+        continue;
+      touches.first.push_back({t, at});
+      lowest = std::min(lowest, at);
+      highest = std::max(highest, at);
+    }
   }
   touches.moves = std::move(inner);
   if (touches.first.empty() || touches.moves.empty())
@@ -276,10 +286,9 @@ public:
     }
     if (size_t(end) > near.size())
       near.resize(std::max<size_t>(end, 2 * near.size()), kNone);
-    for (; at < end; ++at) {
-      numNear += near[at] == kNone;
-      near[at] = thread;
-    }
+    unsigned *first = near.data() + at, *last = near.data() + end;
+    numNear += std::count(first, last, unsigned(kNone));
+    std::fill(first, last, thread);
   }
   std::optional<unsigned> get(int64_t at) const {
     if (at >= 0 && size_t(at) < near.size() && near[at] != kNone)
