@@ -5,6 +5,7 @@
 
 #include "d2k/Analysis/DataFlow.h"
 
+#include "d2k/Analysis/EmptyCopies.h"
 #include "d2k/Analysis/OverwrittenStores.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -254,12 +255,14 @@ void DataFlow::compileMemory(Node node, Operands operands) {
     if (!llvm::is_contained(data, index.getValue(v)))
       operands.control.push_back(v);
   bool reads = false, writes = false, anyData = false;
+  CopiedBytes copied = getCopiedBytes(index, constants, node.op);
   for (auto [i, info] : llvm::enumerate(accesses)) {
-    if (info.access.barrier)
+    if (info.access.barrier || copied == CopiedBytes::Nothing)
       continue;
     anyData = true;
     uint32_t number = memory.getFirstAccess(node.op) + i;
-    if (info.access.read) {
+    // Zeros carry no input, as constants do not.
+    if (info.access.read && copied != CopiedBytes::Zeros) {
       reads = true;
       addRead(node, number);
     }

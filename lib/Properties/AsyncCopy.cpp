@@ -3,6 +3,7 @@
 // async_copy: copies from global to shared memory that bypass the registers.
 
 #include "Engine/Detector.h"
+#include "Engine/MovedBytes.h"
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -11,6 +12,7 @@ using namespace d2k::properties;
 /// A copy from global memory to shared memory: accesses `source` and `target`.
 static Judgement judge(Detector &detector, OpId id) {
   return detector.judgeRuns(id)
+      .then([&] { return judgeMovedBytes(detector, id); })
       .then([&] {
         // The source comes first in the list of accesses, then the target.
         return detector.judgeInput(detector.getMemory().getFirstAccess(id));
@@ -26,19 +28,10 @@ static void detect(Detector &detector) {
   const ConstantValues &constants = detector.getConstants();
   const KernelIndex &index = detector.getIndex();
   detector.forEach<kern::AsyncCopyOp>([&](OpId id, kern::AsyncCopyOp op) {
-    Judgement judgement = judge(detector, id).then([&] {
-      bool nothing =
-          (op.getSrcSize() && constants.isZero(index.getId(op.getSrcSize()))) ||
-          (op.getIgnoreSrc() &&
-           constants.get(index.getId(op.getIgnoreSrc())) == uint64_t(1));
-      return nothing ? Judgement::nearMiss(
-                           "reads no source byte: it only fills with zeros")
-                     : Judgement::proved();
-    });
     AttributeMap attributes;
     attributes["mechanism"] = std::string("cp_async");
     attributes["bytes"] = int64_t(op.getBytes());
-    detector.conclude(judgement, std::move(attributes), id);
+    detector.conclude(judge(detector, id), std::move(attributes), id);
   });
   detector.forEach<kern::BulkCopyOp>([&](OpId id, kern::BulkCopyOp op) {
     bool toShared = op.getDstSpace() == kern::Space::Shared ||

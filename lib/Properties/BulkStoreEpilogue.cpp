@@ -4,6 +4,7 @@
 // takes them from there to global memory.
 
 #include "Engine/Detector.h"
+#include "Engine/MovedBytes.h"
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -76,6 +77,7 @@ static void detect(Detector &detector) {
     uint32_t access = detector.getMemory().getFirstAccess(id);
     Judgement judgement =
         detector.judgeRuns(id)
+            .then([&] { return judgeMovedBytes(detector, id); })
             .then([&] { return detector.judgeInput(access); })
             .then([&] {
               if (!findResults(detector, access).empty())

@@ -5,6 +5,7 @@
 #include "Engine/Cluster.h"
 #include "Engine/Detector.h"
 #include "Engine/HostDetector.h"
+#include "Engine/MovedBytes.h"
 
 using namespace d2k;
 using namespace d2k::analysis;
@@ -157,12 +158,14 @@ static void detect(Detector &detector) {
       kind = gather ? "gather" : "load";
       if (std::optional<bool> multicast = isMulticast(detector, op))
         attributes["multicast"] = *multicast;
-      judgement = judgement.then([&] { return detector.judgeInput(access); })
+      judgement = judgement.then([&] { return judgeMovedBytes(detector, id); })
+                      .then([&] { return detector.judgeInput(access); })
                       .then([&] { return detector.judgeCopied(access + 1); })
                       .then([&] { return detector.judgeOneWay(); });
     } else if (toGlobal) {
       kind = op.getKind() == kern::BulkKind::Reduce ? "reduce" : "store";
-      judgement = judgement.then([&] { return detector.judgeInput(access); })
+      judgement = judgement.then([&] { return judgeMovedBytes(detector, id); })
+                      .then([&] { return detector.judgeInput(access); })
                       .then([&] {
                         return detector.judgeReach(
                             detector.getProvenance().getWriteReach(access + 1),
