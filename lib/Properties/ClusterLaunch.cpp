@@ -106,11 +106,11 @@ static void detectHost(HostDetector &detector) {
       }
       if (!unknown.empty()) {
         open.insert(*kernel);
-        detector.addUndecided(
-            trace, kernel,
-            "the cluster of the launch at " +
-                HostDetector::describe(event->where) + " depends on " + unknown,
-            kLaunchList, {event->where});
+        detector.addUndecided(trace, kernel,
+                              "the cluster of the launch at " +
+                                  HostDetector::describe(event->where) +
+                                  " depends on " + unknown,
+                              kLaunchList, {event->where});
         continue;
       }
       if (blocks > 1)

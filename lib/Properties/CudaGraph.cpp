@@ -57,8 +57,7 @@ static void detect(HostDetector &detector) {
         detector.addUndecided(trace, std::nullopt,
                               "whether the graph that is launched at " + place +
                                   " makes a part of the result is not known",
-                              kLaunchList,
-                              {event.where});
+                              kLaunchList, {event.where});
         break;
       }
     }

@@ -42,11 +42,11 @@ static void detect(HostDetector &detector) {
       }
     if (unsure) {
       detector.addUndecided(trace, std::nullopt,
-                            (least == 0   ? "no launch is certain: "
-                             : least == 1 ? "one launch is certain, but "
-                                          : "at least " +
-                                                std::to_string(least) +
-                                                " launches are certain, but ") +
+                            (least == 0 ? "no launch is certain: "
+                             : least == 1
+                                 ? "one launch is certain, but "
+                                 : "at least " + std::to_string(least) +
+                                       " launches are certain, but ") +
                                 reason,
                             kLaunchList, where);
       continue;

@@ -25,11 +25,11 @@ static void detect(HostDetector &detector) {
           unknown = extent.unknown;
       }
       if (!unknown.empty())
-        detector.addUndecided(
-            trace, kernel,
-            "the block of the launch at " +
-                HostDetector::describe(event->where) + " depends on " + unknown,
-            kLaunchList, {event->where});
+        detector.addUndecided(trace, kernel,
+                              "the block of the launch at " +
+                                  HostDetector::describe(event->where) +
+                                  " depends on " + unknown,
+                              kLaunchList, {event->where});
       else
         detector.addEvent(trace, kernel, *event, std::move(attributes));
     }

@@ -64,7 +64,8 @@ static std::string describeLoops(const KernelFacts &kernel) {
     hasLines |= isLine(loop.where);
   auto addLines = [&](const auto &findings) {
     for (const auto &finding : findings)
-      hasLines |= std::any_of(finding.where.begin(), finding.where.end(), isLine);
+      hasLines |=
+          std::any_of(finding.where.begin(), finding.where.end(), isLine);
   };
   addLines(kernel.facts);
   addLines(kernel.nearMisses);

@@ -103,15 +103,14 @@ static void printMeasured(const task::Task &task,
       isMeasured = true;
       const task::MeasuredWorkload &times = found->second;
       std::string naive = times.naive ? formatTime(*times.naive) : "-";
-      std::printf("%-52s %10s %-8s %10s %12s %8.2f  %s%s\n", start.c_str(),
-                  formatTime(times.bound).c_str(),
-                  sanitize(times.limit).c_str(),
-                  formatTime(times.baseline).c_str(), naive.c_str(),
-                  times.baseline / times.bound,
-                  device.world > 1
-                      ? (std::to_string(device.world) + " x ").c_str()
-                      : "",
-                  sanitize(device.name).c_str());
+      std::printf(
+          "%-52s %10s %-8s %10s %12s %8.2f  %s%s\n", start.c_str(),
+          formatTime(times.bound).c_str(), sanitize(times.limit).c_str(),
+          formatTime(times.baseline).c_str(), naive.c_str(),
+          times.baseline / times.bound,
+          device.world > 1 ? (std::to_string(device.world) + " x ").c_str()
+                           : "",
+          sanitize(device.name).c_str());
     }
     if (!isMeasured)
       std::printf("%-52s %10s %-8s %10s %12s %8s  not measured\n",

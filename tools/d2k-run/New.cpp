@@ -57,11 +57,12 @@ static Result<int> makeNew(const Arguments &arguments) {
         !written)
       return forwardFailure(std::move(written));
   std::string shown = sanitize(target);
-  std::printf("%s: %s.cu is correct and slow; README.md says what it does\n"
-              "next: d2k-run eval %s %s\n"
-              "without a GPU: d2k-run eval %s %s --compile-only --arch sm_90a\n",
-              shown.c_str(), name.c_str(), name.c_str(), shown.c_str(),
-              name.c_str(), shown.c_str());
+  std::printf(
+      "%s: %s.cu is correct and slow; README.md says what it does\n"
+      "next: d2k-run eval %s %s\n"
+      "without a GPU: d2k-run eval %s %s --compile-only --arch sm_90a\n",
+      shown.c_str(), name.c_str(), name.c_str(), shown.c_str(), name.c_str(),
+      shown.c_str());
   return 0;
 }
 

@@ -209,7 +209,8 @@ static void findRoot(Detector &detector, MainProduct &product, uint32_t main,
             next = operand;
         }
     }
-    // Machine code has a double in two registers: the lower one stands for both.
+    // Machine code has a double in two registers: the lower one stands for
+    // both.
     if (next == kNone && llvm::isa<kern::PackOp, kern::UnpackOp>(op))
       next = index.getOperands(def)[0];
     if (next == kNone)

@@ -196,8 +196,7 @@ void HostDetector::addEvent(const cuda::HostTrace &trace,
   reason += event.uncertainBecause.empty()
                 ? std::string(" may not run")
                 : " " + event.uncertainBecause.front();
-  addUndecided(trace, kernel, std::move(reason),
-               kLaunchList, {event.where});
+  addUndecided(trace, kernel, std::move(reason), kLaunchList, {event.where});
 }
 
 void HostDetector::addCalls(cuda::EventKind kind) {

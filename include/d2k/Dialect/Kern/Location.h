@@ -27,8 +27,8 @@ struct SourceLocation {
 
 /// The location of an operation read from PTX: its line, and the source
 /// location it was compiled from (null for none), which is a FileLineColLoc, a
-/// NameLoc of the function around one, or a CallSiteLoc of those. Who makes many
-/// gets \p kind once, from getPtxLocationKind().
+/// NameLoc of the function around one, or a CallSiteLoc of those. Who makes
+/// many gets \p kind once, from getPtxLocationKind().
 mlir::Location makeLocation(mlir::FileLineColLoc ptx, mlir::LocationAttr source,
                             mlir::StringAttr kind = {});
 mlir::StringAttr getPtxLocationKind(mlir::MLIRContext *context);
