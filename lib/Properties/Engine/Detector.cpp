@@ -7,6 +7,7 @@
 
 #include "Engine/AsyncAnalyses.h"
 #include "Engine/FewWorkers.h"
+#include "Engine/LaunchForks.h"
 #include "Engine/TileOrder.h"
 
 #include "d2k/Dialect/Kern/Location.h"
@@ -187,32 +188,50 @@ void Detector::record(const Claim &claim) {
   found.facts.push_back(std::move(fact));
 }
 
-OpId Detector::findOtherWay(const Claim &claim) {
+bool Detector::isClaimedWithout(const Claim &claim, size_t fork, unsigned side,
+                                bool onOtherSide) {
+  // Thousands of unrolled copies ask the same. What runs on both sides, as a
+  // remainder behind an unrolled loop does, may see less of it.
+  auto [answer, isNew] = sameElsewhere.try_emplace(
+      {fork, side, onOtherSide,
+       onOtherSide ? claim.attributes : AttributeMap()},
+      false);
+  if (isNew)
+    answer->second = llvm::any_of(claims, [&](const Claim &other) {
+      const LaunchFork &at = forks->forks[fork];
+      return onOtherSide ? other.attributes == claim.attributes &&
+                               runsOnSide(kernel, at, 1 - side, other.op)
+                         : llvm::none_of(other.where, [&](OpId op) {
+                             return isOnSide(kernel, at, side, op);
+                           });
+    });
+  return answer->second;
+}
+
+Detector::OtherWay Detector::findOtherWay(const Claim &claim,
+                                          bool isMechanism) {
   if (!forks)
-    forks = findLaunchForks(kernel);
-  const KernelIndex &index = getIndex();
+    forks = std::make_shared<const LaunchForks>(findLaunchForks(kernel));
   for (size_t i = 0; i < forks->forks.size(); ++i)
     for (unsigned side : {0u, 1u}) {
       const LaunchFork &fork = forks->forks[i];
-      const llvm::BitVector &here = fork.sides[side].blocks;
-      const llvm::BitVector &there = fork.sides[1 - side].blocks;
-      bool onOneSide = llvm::any_of(claim.where, [&](OpId op) {
-        return here.test(index.getBlockOf(op));
+      bool runsHere = llvm::any_of(claim.where, [&](OpId op) {
+        return runsOnSide(kernel, fork, side, op);
       });
-      if (!onOneSide)
+      if (runsHere && fork.bothWork() &&
+          !isClaimedWithout(claim, i, side, /*onOtherSide=*/true))
+        return {fork.sides[1 - side].work, /*isStore=*/false};
+      if (!isMechanism ||
+          !llvm::all_of(
+              claim.where,
+              [&](OpId op) { return isOnSide(kernel, fork, side, op); }) ||
+          isClaimedWithout(claim, i, side, /*onOtherSide=*/false))
         continue;
-      // Thousands of unrolled copies ask the same.
-      auto [answer, isNew] =
-          sameElsewhere.try_emplace({i, side, claim.attributes}, false);
-      if (isNew)
-        answer->second = llvm::any_of(claims, [&](const Claim &other) {
-          return there.test(index.getBlockOf(other.op)) &&
-                 other.attributes == claim.attributes;
-        });
-      if (!answer->second)
-        return fork.sides[1 - side].work;
+      if (OpId store = findStoreWithout(kernel, fork, side, claim.where);
+          store != kNone)
+        return {store, /*isStore=*/true};
     }
-  return kNone;
+  return {};
 }
 
 void Detector::addFact(AttributeMap attributes, OpId op) {
@@ -316,13 +335,29 @@ Judgement Detector::judgeWorkers(llvm::ArrayRef<OpId> where) {
       {few->other});
 }
 
-std::vector<Judgement> Detector::judgeClaims(llvm::StringRef property) {
-  std::vector<Judgement> judgements(claims.size());
-  // Those whose attributes are a share or a degree, whoever has it.
+/// Properties whose attributes are a share or a degree, whoever has it.
+static bool isMeasure(llvm::StringRef property) {
   static constexpr llvm::StringLiteral kMeasured[] = {
       "coalesced_global_access", "local_spills", "smem_bank_conflict",
       "vector_global_access"};
-  if (llvm::is_contained(kMeasured, property))
+  return llvm::is_contained(kMeasured, property);
+}
+
+/// Properties that instructions have by themselves. The others describe what
+/// the kernel does where it works at all: how its loops and its tiles are made,
+/// and what goes with its products.
+static bool isMechanism(llvm::StringRef property) {
+  static constexpr llvm::StringLiteral kMechanisms[] = {
+      "async_copy", "bulk_store_epilogue",    "dependent_launch",
+      "fast_math",  "distributed_smem",       "packed_math",
+      "tma",        "matrix_fragment_access", "tensor_core",
+      "smem_tiling"};
+  return llvm::is_contained(kMechanisms, property);
+}
+
+std::vector<Judgement> Detector::judgeClaims(llvm::StringRef property) {
+  std::vector<Judgement> judgements(claims.size());
+  if (isMeasure(property))
     return judgements;
   std::set<AttributeMap> ofAll;
   for (auto [claim, judgement] : llvm::zip(claims, judgements)) {
@@ -338,12 +373,23 @@ std::vector<Judgement> Detector::judgeClaims(llvm::StringRef property) {
 
 void Detector::finish(llvm::StringRef property, KernelFacts &into) {
   std::vector<Judgement> judgements = judgeClaims(property);
+  std::vector<OtherWay> ways;
+  std::set<AttributeMap> without;
   for (auto [claim, judgement] : llvm::zip(claims, judgements)) {
+    ways.push_back(judgement.isProved()
+                       ? findOtherWay(claim, isMechanism(property))
+                       : OtherWay());
+    if (judgement.isProved() && ways.back().op == kNone)
+      without.insert(claim.attributes);
+  }
+  for (auto [claim, judgement, way] : llvm::zip(claims, judgements, ways)) {
     if (!judgement.isProved()) {
       add(judgement, claim.op);
       continue;
     }
-    OpId other = findOtherWay(claim);
+    // A peeled copy of what a loop does.
+    OpId other =
+        way.isStore && without.count(claim.attributes) ? kNone : way.op;
     // What runs whatever the branches do is on no side of any.
     bool runsAlways = llvm::all_of(claim.where, [&](OpId op) {
       return kernel.getDominance().postDominates(getIndex().getBlockOf(op), 0);
@@ -355,17 +401,17 @@ void Detector::finish(llvm::StringRef property, KernelFacts &into) {
                   std::to_string(LaunchForks::kMaxBranches) +
                   ", and those from " + describe(forks->ignored) +
                   " on were not looked at",
-              "the values of the launch parameters under the workload",
-              {forks->ignored}),
+              kLaunchDecides, {forks->ignored}),
           claim.op);
     else if (other == kNone)
       record(claim);
     else
       add(Judgement::undecided(
               "is on one side of a branch on launch parameters, and " +
-                  describe(other) + " works in another way on the other",
-              "the values of the launch parameters under the workload",
-              {other}),
+                  describe(other) +
+                  (way.isStore ? " writes the same outputs without it"
+                               : " works in another way on the other"),
+              kLaunchDecides, {other}),
           claim.op);
   }
   claims.clear();

@@ -19,7 +19,6 @@
 #ifndef D2K_LIB_PROPERTIES_ENGINE_DETECTOR_H
 #define D2K_LIB_PROPERTIES_ENGINE_DETECTOR_H
 
-#include "Engine/LaunchForks.h"
 #include "Engine/Property.h"
 
 #include "d2k/Analysis/KernelContext.h"
@@ -33,6 +32,7 @@ namespace d2k::properties {
 
 struct AsyncAnalyses;
 class FewWorkersFinder;
+struct LaunchForks;
 struct MainProduct;
 struct StagedTile;
 class TileOrder;
@@ -185,9 +185,21 @@ private:
   SourceLocation locate(mlir::Location loc) const;
   void addPlace(std::vector<SourceLocation> &places, OpId op);
   void record(const Claim &claim);
-  /// Work on the other side of a branch on launch parameters that makes no
-  /// claim equal to `claim`; kNone when there is none.
-  OpId findOtherWay(const Claim &claim);
+  /// Another way than `claim` that launch parameters choose.
+  struct OtherWay {
+    OpId op = analysis::kNone;
+    /// It writes the same outputs, without working on anything that the claim's
+    /// side does not work on.
+    bool isStore = false;
+  };
+  /// Work on the other side of a condition on launch parameters that makes no
+  /// claim equal to `claim`, or, if `isMechanism`, a store that is left there;
+  /// kNone when there is none.
+  OtherWay findOtherWay(const Claim &claim, bool isMechanism);
+  /// Whether a claim like `claim` stands on the other side, or, when not
+  /// `onOtherSide`, on both or on the other.
+  bool isClaimedWithout(const Claim &claim, size_t fork, unsigned side,
+                        bool onOtherSide);
   /// What `record` is not to be told, by claim: few do it, and nobody else
   /// makes an equal claim.
   std::vector<Judgement> judgeClaims(llvm::StringRef property);
@@ -201,9 +213,11 @@ private:
   FactSet found;
   std::vector<Claim> claims;
   std::vector<LaunchClaim> launchClaims;
-  std::optional<LaunchForks> forks;
-  /// By fork, side and attributes: the other side makes the same claim.
-  std::map<std::tuple<size_t, unsigned, AttributeMap>, bool> sameElsewhere;
+  std::shared_ptr<const LaunchForks> forks;
+  /// By fork, side, whether on the other side itself, and attributes: the same
+  /// is claimed elsewhere.
+  std::map<std::tuple<size_t, unsigned, bool, AttributeMap>, bool>
+      sameElsewhere;
   std::map<std::string, Group> groups;
   std::optional<Judgement> oneWay, modelled;
   std::map<analysis::ProductClass, Judgement> soleWay;

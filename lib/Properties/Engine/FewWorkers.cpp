@@ -186,16 +186,19 @@ FewWorkersFinder::findBlock(llvm::ArrayRef<OpId> where) {
       if (isOthers(op) && makesOutput(op))
         other = op;
     if (other == kNone ||
-        !areSameOutputs(getWritten(kernel,
-                                   [&](OpId op) {
-                                     return !isOthers(op) &&
-                                            after.test(index.getBlockOf(op));
-                                   }),
-                        getWritten(kernel, [&](OpId op) {
-                          return getSide(choice, op) != Side::Few &&
-                                 (choice.branch == kNone ||
-                                  choice.manyBlocks.test(index.getBlockOf(op)));
-                        })))
+        !areSameOutputs(
+            getWritten(kernel,
+                       [&](OpId op) {
+                         return !isOthers(op) &&
+                                after.test(index.getBlockOf(op));
+                       }),
+            getWritten(kernel, [&](OpId op) {
+              Side side = getSide(choice, op);
+              return side == Side::Many ||
+                     (side == Side::Both &&
+                      (choice.branch == kNone ||
+                       choice.manyBlocks.test(index.getBlockOf(op))));
+            })))
       continue;
     return FewWorkers{"one block", other};
   }

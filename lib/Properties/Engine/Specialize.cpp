@@ -6,6 +6,7 @@
 
 #include "Engine/AnalyzeKernel.h"
 #include "Engine/HostDetector.h"
+#include "Engine/LaunchForks.h"
 
 #include "d2k/Properties/LaunchedKernels.h"
 
@@ -350,14 +351,16 @@ static std::string describe(const KernelLaunch &launch,
   for (const auto &[place, name] : decisions.unread)
     reasons.push_back("nobody reads " + name + ", which argument " +
                       std::to_string(place.first + 1) + " leads to");
-  return "as launched at " + nameOf(launch.where) + ", where " +
-         llvm::join(reasons, ", and ");
+  std::string text = "as launched at " + nameOf(launch.where);
+  if (!reasons.empty())
+    text += ", where " + llvm::join(reasons, ", and ");
+  return text;
 }
 
-/// What tells one variant from another.
+/// What tells one variant from another; empty for what the code says.
 static std::pair<std::map<ValueId, uint64_t>, UnreadMemory>
-getKey(const LaunchDecisions &decisions) {
-  if (!decisions.matters())
+getKey(const LaunchDecisions &decisions, bool matters) {
+  if (!matters)
     return {};
   std::map<ValueId, uint64_t> constants;
   for (auto [value, bits] : decisions.known.constants)
@@ -380,14 +383,19 @@ specializeKernel(kern::FuncOp func, mlir::SymbolTableCollection &symbols,
       variants.push_back({kernel, "", {}, {}, {}});
     return variants[entry->second];
   };
+  // Claims that the code leaves open matter where the launch decides for them.
+  bool isOpen = llvm::any_of(kernel.undecided, [](const Undecided &entry) {
+    return entry.wouldDecide == kLaunchDecides;
+  });
   for (const auto &[values, launch] : launches.launches) {
     auto decisions =
         std::make_unique<LaunchDecisions>(decideByLaunch(code, values));
-    auto key = getKey(*decisions);
+    bool matters =
+        decisions->matters() || (isOpen && !decisions->known.constants.empty());
+    auto key = getKey(*decisions, matters);
     bool isKnown = found.contains(key);
     Variant *variant = nullptr;
-    if (!decisions->matters() ||
-        (!isKnown && variants.size() == kMaxVariants)) {
+    if (!matters || (!isKnown && variants.size() == kMaxVariants)) {
       variant = &addCode();
     } else if (isKnown) {
       variant = &variants[found[key]];

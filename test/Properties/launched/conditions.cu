@@ -177,11 +177,10 @@ void run(const float *a, float *o, int n, float x, dim3 block,
 // CHECK-NEXT: {{^}}aligned<2> undecided packed_math `mul.f16x2` at conditions.cu:[[#]] is on one side of a branch on launch parameters
 // CHECK-NEXT: {{^}}choice<0> fact packed_math type=f16x2{{$}}
 // CHECK-NEXT: {{^}}choice<1> near miss packed_math `mul.f16x2` at conditions.cu:[[#]] is not used: its result reaches no output
-// CHECK-NEXT: {{^}}choice<1> near miss packed_math `mul.f16x2` at conditions.cu:[[#]] shows it in the code, but not as launched at conditions.cu:[[#]], where argument 3 is 4
-// CHECK-NEXT: {{^}}choice<2> fact packed_math type=f16x2{{$}}
+// CHECK-NEXT: {{^}}choice<2> undecided packed_math `mul.f16x2` at conditions.cu:[[#]] is on one side of a branch on launch parameters, and conditions.cu:[[#]] writes the same outputs without it
 // CHECK-NEXT: {{^}}extent<0> fact packed_math type=f16x2{{$}}
 // CHECK-NEXT: {{^}}extent<1> near miss packed_math `mul.f16x2` at conditions.cu:[[#]] does not run as launched at conditions.cu:[[#]], where blockDim.x is 256
-// CHECK-NEXT: {{^}}extent<2> fact packed_math type=f16x2{{$}}
+// CHECK-NEXT: {{^}}extent<2> undecided packed_math `mul.f16x2` at conditions.cu:[[#]] is on one side of a branch on launch parameters, and conditions.cu:[[#]] writes the same outputs without it
 // CHECK-NEXT: {{^}}factor<0> fact packed_math type=f16x2{{$}}
 // CHECK-NEXT: {{^}}factor<1> near miss packed_math `mul.f16x2` at conditions.cu:[[#]] is not used: its result reaches no output
 // CHECK-NEXT: {{^}}factor<1> near miss packed_math `mul.f16x2` at conditions.cu:[[#]] shows it in the code, but not as launched at conditions.cu:[[#]], where argument 3 is -0
@@ -195,10 +194,10 @@ void run(const float *a, float *o, int n, float x, dim3 block,
 // CHECK-NEXT: {{^}}member<2> fact fast_math op=cos{{$}}
 // CHECK-NEXT: {{^}}oneSided<0> fact packed_math type=f16x2{{$}}
 // CHECK-NEXT: {{^}}oneSided<1> near miss packed_math `mul.f16x2` at conditions.cu:[[#]] does not run as launched at conditions.cu:[[#]], where argument 3 is 4
-// CHECK-NEXT: {{^}}oneSided<2> fact packed_math type=f16x2{{$}}
+// CHECK-NEXT: {{^}}oneSided<2> undecided packed_math `mul.f16x2` at conditions.cu:[[#]] is on one side of a branch on launch parameters, and conditions.cu:[[#]] writes the same outputs without it
 // CHECK-NEXT: {{^}}pointer<0> fact packed_math type=f16x2{{$}}
 // CHECK-NEXT: {{^}}pointer<1> near miss packed_math `mul.f16x2` at conditions.cu:[[#]] does not run as launched at conditions.cu:[[#]], where argument 3 is 0
-// CHECK-NEXT: {{^}}pointer<2> fact packed_math type=f16x2{{$}}
+// CHECK-NEXT: {{^}}pointer<2> undecided packed_math `mul.f16x2` at conditions.cu:[[#]] is on one side of a branch on launch parameters, and conditions.cu:[[#]] writes the same outputs without it
 // CHECK-NEXT: {{^}}real<0> fact fast_math op=sin{{$}}
 // CHECK-NEXT: {{^}}real<2> fact fast_math op=sin{{$}}
 // CHECK-NEXT: {{^}}scalar<0> fact packed_math type=f16x2{{$}}

@@ -114,7 +114,7 @@ void run(const float *a, float *o, int n, float x, dim3 block, float *q) {
 
 // CHECK: {{^}}extent<0> fact packed_math type=f16x2{{$}}
 // CHECK-NEXT: {{^}}extent<1> near miss packed_math {{.*}} does not run as launched at machine-code.cu:[[#]], where blockDim.x is 256
-// CHECK-NEXT: {{^}}extent<2> fact packed_math type=f16x2{{$}}
+// CHECK-NEXT: {{^}}extent<2> undecided packed_math {{.*}} is on one side of a branch on launch parameters
 // CHECK-NEXT: {{^}}factor<0> fact packed_math type=f16x2{{$}}
 // CHECK-NEXT: {{^}}factor<1> near miss packed_math {{.*}} is not used: its result reaches no output
 // CHECK-NEXT: {{^}}factor<1> near miss packed_math {{.*}} shows it in the code, but not as launched at machine-code.cu:[[#]], where argument 3 is -2147483648
@@ -128,7 +128,7 @@ void run(const float *a, float *o, int n, float x, dim3 block, float *q) {
 // CHECK-NEXT: {{^}}loop<2> undecided smem_tiling
 // CHECK-NEXT: {{^}}member<0> fact packed_math type=f16x2{{$}}
 // CHECK-NEXT: {{^}}member<1> near miss packed_math {{.*}} does not run as launched at machine-code.cu:[[#]], where argument 1 has
-// CHECK-NEXT: {{^}}member<2> fact packed_math type=f16x2{{$}}
+// CHECK-NEXT: {{^}}member<2> undecided packed_math {{.*}} is on one side of a branch on launch parameters
 // CHECK-NEXT: {{^}}tiled<0> fact smem_tiling buffers=1 bytes=1024 reuse=3.0{{$}}
 // CHECK-NEXT: {{^}}tiled<1> near miss smem_tiling `{{.*}} shows it in the code, but not as launched at machine-code.cu:[[#]], where argument 3 is 4
 // CHECK-NEXT: {{^}}tiled<2> fact smem_tiling buffers=1 bytes=1024 reuse=3.0{{$}}
