@@ -306,6 +306,26 @@ void DataFlow::compileSelect(Node node, Operands operands) {
   push(node, operands);
 }
 
+/// Whether `value` is a constant that is infinite.
+static bool isInfinity(const ConstantValues &constants, ValueId value,
+                       kern::ElementType type) {
+  std::optional<uint64_t> bits = constants.get(value);
+  if (!bits)
+    return false;
+  switch (type) {
+  case kern::ElementType::F16:
+    return (*bits & 0x7fff) == 0x7c00;
+  case kern::ElementType::BF16:
+    return (*bits & 0x7fff) == 0x7f80;
+  case kern::ElementType::F32:
+    return (*bits & 0x7fffffff) == 0x7f800000;
+  case kern::ElementType::F64:
+    return (*bits << 1) == 0xffe0000000000000;
+  default:
+    return false;
+  }
+}
+
 void DataFlow::compileArith(Node node, Operands operands) {
   auto arith = cast<kern::ArithOp>(index.getOp(node.op));
   llvm::ArrayRef<ValueId> in = operands.inputs;
@@ -353,7 +373,9 @@ void DataFlow::compileArith(Node node, Operands operands) {
     node.zeroB = zero(1);
     break;
   case ArithKind::Div:
-    node.code = Code::Div;
+    // Divided by infinity, nothing is left of a number.
+    node.zeroB = in.size() > 1 && isInfinity(constants, in[1], arith.getType());
+    node.code = node.zeroB ? Code::Mul : Code::Div;
     node.a = addValues(in.take_front(1));
     node.b = addValues(in.drop_front(1));
     break;
@@ -436,7 +458,8 @@ void DataFlow::compileOp(OpId id) {
     steer(in);
   } else if (auto math = dyn_cast<kern::MathOp>(op);
              math && math.getKind() == kern::MathKind::Div && in.size() >= 2) {
-    node.code = Code::Div;
+    node.zeroB = isInfinity(constants, in[1], math.getType());
+    node.code = node.zeroB ? Code::Mul : Code::Div;
     node.a = addValues(in.take_front(1));
     node.b = addValues(in.drop_front(1));
   } else {

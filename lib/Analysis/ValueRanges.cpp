@@ -187,11 +187,17 @@ Range ConstantValues::rangeOf(OpId id, unsigned resultNo) const {
     if (in.size() < 2)
       return {};
     Range x = r(0), y = r(1);
+    // Of a number, the bits that a constant mask keeps.
+    auto keep = [&](Range of, Range mask) {
+      bool isConstant = !mask.full && mask.low == mask.high;
+      return isConstant ? std::min(of.high, coverBits(of.high) & mask.low)
+                        : of.high;
+    };
     if (x.isNonNegative() && y.isNonNegative())
-      return Range::of(0, std::min(x.high, y.high));
+      return Range::of(0, std::min(keep(x, y), keep(y, x)));
     if (x.isNonNegative())
-      return Range::of(0, x.high);
-    return y.isNonNegative() ? Range::of(0, y.high) : Range();
+      return Range::of(0, keep(x, y));
+    return y.isNonNegative() ? Range::of(0, keep(y, x)) : Range();
   }
   case ArithKind::Or:
   case ArithKind::Xor:

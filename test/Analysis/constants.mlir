@@ -54,7 +54,7 @@ kern.func entry visible @remainder(%pn: i64 {kern.name = "n", kern.size = 4 : i6
   %more = kern.arith "shr.u32" shr u32 (%sign, %c30) : (i32, i32) -> i32
   // expected-remark @+1 {{range [0, 127]}}
   %up = kern.arith "add.s32" add s32 (%tid, %more) : (i32, i32) -> i32
-  // expected-remark @+1 {{range [0, 127]}}
+  // expected-remark @+1 {{range [0, 124]}}
   %whole = kern.arith "and.b32" and b32 (%up, %down) : (i32, i32) -> i32
   // expected-remark @+1 {{range [0, 3]}}
   %rest = kern.arith "sub.s32" sub s32 (%tid, %whole) : (i32, i32) -> i32
@@ -82,6 +82,25 @@ kern.func entry visible @widest(%pn: i64 {kern.name = "n", kern.size = 8 : i64})
   %x = kern.arith "and.b64" and b64 (%n, %most) : (i64, i64) -> i64
   // expected-remark @+1 {{range [0, 9223372036854775807]}}
   %y = kern.arith "xor.b64" xor b64 (%x, %most) : (i64, i64) -> i64
+  // expected-remark @+1 {{}}
+  kern.exit
+}
+
+// -----
+
+// Of a number below 128, a mask of higher bits keeps nothing.
+
+kern.func entry visible @bits() attributes {kern.maxntid = array<i64: 128, 1, 1>} {
+  // expected-remark @+1 {{constant 384}}
+  %high = kern.constant 384 : i32
+  // expected-remark @+1 {{constant 96}}
+  %middle = kern.constant 96 : i32
+  // expected-remark @+1 {{range [0, 127]}}
+  %tid = kern.special "mov.u32" "tid.x" : i32
+  // expected-remark @+1 {{range [0, 0]}}
+  %none = kern.arith "and.b32" and b32 (%tid, %high) : (i32, i32) -> i32
+  // expected-remark @+1 {{range [0, 96]}}
+  %some = kern.arith "and.b32" and b32 (%tid, %middle) : (i32, i32) -> i32
   // expected-remark @+1 {{}}
   kern.exit
 }

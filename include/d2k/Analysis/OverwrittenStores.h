@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Stores to global memory that the same thread overwrites before anyone can
-// read them: what they write is no output.
+// Stores to global memory that are overwritten before anyone can read them:
+// what they write is no output.
 //
 // A store is overwritten when on every way from it to the end of the kernel the
-// same thread stores to the same address again, all bytes of it, under no
-// condition or under the store's own guard. The address is the same when it is
-// the same value, not computed anew in between. Only memory that the kernel
-// itself never reads counts, so that no other thread can have seen the first
-// store; the host sees what is there at the end.
+// same thread stores to all of its bytes again, in one store or in several,
+// under no condition or under the store's own guard; or when all threads do
+// so behind a barrier of the block, in one store of which each thread writes a
+// part. An atomic exchange whose result nobody uses is such a store. Only
+// memory that the kernel itself never reads counts, so that no other thread
+// can have seen the first store; the host sees what is there at the end.
 //
 // Example
-//   st.volatile.global [q], fancy     overwritten
-//   st.volatile.global [q], plain
-// With `@p st [q], plain` the first one is an output, too.
+//   st.volatile.global.b32 [q], fancy     overwritten
+//   st.volatile.global.b16 [q], plain
+//   st.volatile.global.b16 [q + 2], plain
+// With `@p st [q], plain` the first one is an output, too. In a block of 256
+// threads, `o[tid] = fancy; bar.sync; o[255 - tid] = plain` is the same.
 //
-// Not detected: overwriting by another thread, or through an address that is
-// computed twice; memory that the kernel reads. A kernel with calls or opaque
-// operations has no overwritten stores.
+// Not detected: overwriting by other threads in several stores or in a block
+// whose size is not known, or at addresses that are no sums; memory that the
+// kernel reads. A kernel with calls or opaque operations has no overwritten
+// stores.
 //
-// Method: a backward must analysis over the stores that share an address;
-// linear in the kernel for each of them, and nothing to do without any.
+// Method: a backward must analysis over the stores whose addresses are the same
+// sum of values (AddressSums.h); linear in the kernel for each of them, and
+// nothing to do without any.
 
 #ifndef D2K_ANALYSIS_OVERWRITTENSTORES_H
 #define D2K_ANALYSIS_OVERWRITTENSTORES_H
