@@ -2,6 +2,7 @@
 //
 // vector_global_access: wide loads and stores of global memory by each thread.
 
+#include "Engine/AsyncAnalyses.h"
 #include "Engine/GlobalData.h"
 
 #include <map>
@@ -16,6 +17,8 @@ struct Access {
   OpId op;
   int64_t bytes;
   Judgement judgement;
+  /// What the instruction asks for, where less of it is used.
+  int64_t asked = 0;
 };
 
 /// How often an access runs: loops of unknown trip count around it, and the
@@ -83,8 +86,17 @@ static void report(Detector &detector, llvm::StringRef direction,
       scope, [](const Access *access) { return access->judgement.isProved(); });
   std::map<int64_t, std::optional<double>> shares;
   for (const Access &access : accesses) {
-    if (access.bytes < 8)
+    if (access.bytes < 8) {
+      if (access.asked >= 8 && access.judgement.isProved())
+        detector.add(
+            Judgement::nearMiss(withChange(
+                "loads " + std::to_string(access.asked) +
+                    " bytes, of which only " + std::to_string(access.bytes) +
+                    " are used: ptxas makes a narrower load of it",
+                "use all of them")),
+            access.op);
       continue;
+    }
     AttributeMap attributes;
     attributes["direction"] = direction.str();
     attributes["bytes"] = access.bytes;
@@ -101,6 +113,28 @@ static void report(Detector &detector, llvm::StringRef direction,
   }
 }
 
+/// The bytes of load `op` that ptxas keeps: an aligned part around the elements
+/// that are used, a power of two of them.
+static int64_t getUsedBytes(Detector &detector, OpId op, int64_t bytes) {
+  const KernelIndex &index = detector.getIndex();
+  uint32_t count = index.getNumResults(op);
+  uint32_t low = count, high = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    ValueId result = index.getFirstResult(op) + i;
+    if (index.getUsers(result).empty() ||
+        detector.getProvenance().getReach(result) == Reach::None)
+      continue;
+    low = std::min(low, i);
+    high = i;
+  }
+  if (low > high || count == 0)
+    return bytes;
+  uint32_t size = 1;
+  while (low / size != high / size)
+    size *= 2;
+  return std::min(bytes, bytes / count * size);
+}
+
 static void detect(Detector &detector) {
   const KernelIndex &index = detector.getIndex();
   const MemoryRoots &memory = detector.getMemory();
@@ -112,10 +146,15 @@ static void detect(Detector &detector) {
         (!isLoad && !llvm::isa<kern::StoreOp>(index.getOp(op))))
       continue;
     if (std::optional<Judgement> judgement =
-            judgeGlobalData(detector, memory.getFirstAccess(op)))
-      (isLoad ? loads : stores)
-          .push_back(
-              {op, int64_t(*accesses[0].access.bytes), std::move(*judgement)});
+            judgeGlobalData(detector, memory.getFirstAccess(op))) {
+      Access access{op, int64_t(*accesses[0].access.bytes),
+                    std::move(*judgement)};
+      if (isLoad && detector.getTier() == Tier::Ptx) {
+        access.asked = access.bytes;
+        access.bytes = getUsedBytes(detector, op, access.bytes);
+      }
+      (isLoad ? loads : stores).push_back(std::move(access));
+    }
   }
   report(detector, "load", loads);
   report(detector, "store", stores);

@@ -150,6 +150,38 @@ __global__ void partVec(const float *a, float *o) {
   o[i] = x * 2.f;
 }
 
+#define LOAD4(x, y, z, w, from)                                                      \
+  asm volatile("ld.global.v4.f32 {%0,%1,%2,%3}, [%4];"                               \
+               : "=f"(x), "=f"(y), "=f"(z), "=f"(w)                                  \
+               : "l"(from))
+
+// EXPECT upperHalf: vector_global_access in ptx present direction=load bytes=8:
+//   16-byte loads of which the last two words are used
+// EXPECT upperHalf: vector_global_access in ptx absent direction=load bytes=16: only half of it
+__global__ void upperHalf(const float *a, float *o) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  float x, y, z, w;
+  LOAD4(x, y, z, w, a + 4 * i);
+  o[i] = z * w;
+}
+
+// EXPECT bothEnds: vector_global_access in ptx present direction=load bytes=16:
+//   the first and the last word: no narrower load has both
+__global__ void bothEnds(const float *a, float *o) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  float x, y, z, w;
+  LOAD4(x, y, z, w, a + 4 * i);
+  o[i] = x * w;
+}
+
+// EXPECT lastWord: vector_global_access in ptx absent direction=load: one word of four is used
+__global__ void lastWord(const float *a, float *o) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  float x, y, z, w;
+  LOAD4(x, y, z, w, a + 4 * i);
+  o[i] = w * 2.f;
+}
+
 // EXPECT spmv: coalesced_global_access absent direction=load share=1:
 //   CSR vector: x is gathered by column index
 // EXPECT spmv: vector_global_access absent: scalar loads
@@ -264,6 +296,9 @@ static void runPart2(float *a, float *b, float **o, cudaStream_t s) {
 
 static void runPart3(float *a, float *b, float **o, cudaStream_t s) {
   partVec<<<64, 256, 0, s>>>(a, o[13]);
+  upperHalf<<<64, 256, 0, s>>>(a, o[21]);
+  bothEnds<<<64, 256, 0, s>>>(a, o[22]);
+  lastWord<<<64, 256, 0, s>>>(a, o[23]);
 }
 
 static void runPart4(float *a, float *b, float **o, cudaStream_t s) {
