@@ -7,6 +7,7 @@
 #include "Engine/Detector.h"
 #include "Engine/HostDetector.h"
 #include "Engine/LaunchTexts.h"
+#include "Engine/RowLoops.h"
 
 #include "d2k/Analysis/Occupancy.h"
 #include "d2k/Dialect/Kern/Location.h"
@@ -45,6 +46,8 @@ public:
   /// Nothing when the loop does not walk over tiles. With `alone`, threads need
   /// not work together in it.
   std::optional<TileLoop> match(uint32_t loop, bool alone = false);
+  /// Whether each iteration of `loop` writes a row (RowLoops.h).
+  bool isOverRows(uint32_t loop);
   /// Whether `store` lies in a loop over the same tiles as `tiles`: compilers
   /// make two of one when a condition does not change in it.
   bool isInCopy(OpId store, const TileLoop &tiles);
@@ -56,6 +59,8 @@ private:
     bool staysWhenTrue;
   };
   bool cooperates(uint32_t loop) const;
+  bool hasMatrixProducts(uint32_t loop) const;
+  LaunchBindings bindThread(uint32_t loop);
   std::vector<Exit> getExits(uint32_t loop) const;
   std::optional<TileLoop> matchStatic(uint32_t loop,
                                       llvm::ArrayRef<OpId> stores);
@@ -95,6 +100,45 @@ bool TileLoops::cooperates(uint32_t loop) const {
         return true;
   }
   return false;
+}
+
+bool TileLoops::hasMatrixProducts(uint32_t loop) const {
+  for (BlockId block : loops.getLoop(loop).blocks) {
+    auto [begin, end] = index.getOps(block);
+    for (OpId op = begin; op < end; ++op)
+      if (llvm::isa<kern::MatrixProductOpInterface>(index.getOp(op)))
+        return true;
+  }
+  return false;
+}
+
+/// Numbers of the first thread that runs `loop`, where it takes tiles by its
+/// role: of two groups of threads, each takes every second tile. Only where
+/// threads multiply matrices together; elements and rows are no tiles.
+LaunchBindings TileLoops::bindThread(uint32_t loop) {
+  LaunchBindings bindings;
+  if (!hasMatrixProducts(loop))
+    return bindings;
+  LaneForms &forms = kernel.getLaneForms();
+  std::vector<bool> active =
+      forms.getActive(index.getTerminator(loops.getLoop(loop).header));
+  auto first = llvm::find(active, true);
+  if (!forms.getShape().known || first == active.end() ||
+      forms.getShape().y != 1 || forms.getShape().z != 1)
+    return bindings;
+  std::string number = std::to_string(first - active.begin());
+  for (OpId op = 0; op < index.getNumOps(); ++op)
+    if (auto special = llvm::dyn_cast<kern::SpecialOp>(index.getOp(op));
+        special && special.getReg() == "tid.x")
+      bindings[index.getFirstResult(op)] = number;
+  return bindings;
+}
+
+bool TileLoops::isOverRows(uint32_t loop) {
+  llvm::SmallVector<ValueId, 16> places;
+  for (OpId store : getStores(loop))
+    llvm::append_range(places, getPlace(store));
+  return properties::isOverRows(kernel, loop, getSlice(places));
 }
 
 std::vector<TileLoops::Exit> TileLoops::getExits(uint32_t loop) const {
@@ -186,7 +230,8 @@ std::optional<TileLoop> TileLoops::matchStatic(uint32_t loop,
                                                llvm::ArrayRef<OpId> stores) {
   BlockId header = loops.getLoop(loop).header;
   // What the loop carries in its first and in its second iteration.
-  LaunchBindings first, second;
+  const LaunchBindings threads = bindThread(loop);
+  LaunchBindings first = threads, second = threads;
   llvm::SmallVector<ValueId, 4> moving;
   ValueId arg = index.getFirstArg(header);
   auto gather = [&](ValueId value, bool inside,
@@ -206,8 +251,7 @@ std::optional<TileLoop> TileLoops::matchStatic(uint32_t loop,
     return text;
   };
   for (uint32_t i = 0, e = index.getNumArgs(header); i < e; ++i)
-    if (std::optional<std::string> text =
-            gather(arg + i, false, LaunchBindings()))
+    if (std::optional<std::string> text = gather(arg + i, false, threads))
       first[arg + i] = *text;
   bool stepsByGrid = false, startsByBlock = false;
   for (uint32_t i = 0, e = index.getNumArgs(header); i < e; ++i) {
@@ -404,6 +448,14 @@ static void detect(Detector &detector) {
                             "one loop for all output tiles", {head, store.op});
       return;
     }
+  if (found->scheduler == "static" && tiles.isOverRows(at)) {
+    detector.addNearMiss("the loop at " + detector.describe(head) +
+                             " walks over rows in steps of the grid: an "
+                             "iteration writes a row, and no tile of a matrix "
+                             "product",
+                         {head});
+    return;
+  }
   Judgement modelled = detector.judgeModelled();
   if (!modelled.isProved()) {
     detector.addUndecided(sentence + " and " + modelled.reason,

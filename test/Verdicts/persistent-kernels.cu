@@ -539,6 +539,43 @@ __global__ void perElem(const float *x, float *y, int n) {
     y[i] = x[i] * 2.f;
 }
 
+// EXPECT perSquares: persistent_kernel absent: rows of 2048 elements, in steps of the grid
+__global__ void __launch_bounds__(256) perSquares(const float *x, const float *g, float *y, int rows) {
+  __shared__ float r[8];
+  for (int row = blockIdx.x; row < rows; row += gridDim.x) {
+    float s = 0;
+    for (int i = threadIdx.x; i < 2048; i += 256)
+      s += x[(size_t)row * 2048 + i] * x[(size_t)row * 2048 + i];
+    for (int o = 16; o; o /= 2)
+      s += __shfl_xor_sync(~0u, s, o);
+    if (threadIdx.x % 32 == 0)
+      r[threadIdx.x / 32] = s;
+    __syncthreads();
+    s = r[0] + r[1] + r[2] + r[3] + r[4] + r[5] + r[6] + r[7];
+    __syncthreads();
+    for (int i = threadIdx.x; i < 2048; i += 256)
+      y[(size_t)row * 2048 + i] = x[(size_t)row * 2048 + i] * rsqrtf(s / 2048) * g[i];
+  }
+}
+
+// EXPECT perTurned: persistent_kernel present scheduler=static:
+//   tiles of 32 x 32 of a transposition, 132 blocks for 4096 of them
+__global__ void __launch_bounds__(256) perTurned(const float *x, float *y, int n) {
+  __shared__ float r[32][33];
+  int tiles = (n / 32) * (n / 32);
+  for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
+    int row = t / (n / 32) * 32, col = t % (n / 32) * 32;
+    for (int i = 0; i < 32; i += 8)
+      r[threadIdx.x / 32 + i][threadIdx.x % 32] =
+          x[(size_t)(row + threadIdx.x / 32 + i) * n + col + threadIdx.x % 32];
+    __syncthreads();
+    for (int i = 0; i < 32; i += 8)
+      y[(size_t)(col + threadIdx.x / 32 + i) * n + row + threadIdx.x % 32] =
+          r[threadIdx.x % 32][threadIdx.x / 32 + i];
+    __syncthreads();
+  }
+}
+
 // EXPECT perRows: persistent_kernel absent:
 //   a row a block, in steps of the grid: the vocabulary calls it grid_stride_loop
 __global__ void __launch_bounds__(256) perRows(const float *x, float *y, int rows) {
@@ -633,6 +670,8 @@ static void runPart6(float *a, float *b, float **o, cudaStream_t s) {
   perFirst<<<132, 64, 0, s>>>(a, b, o[14], 4096, 512);
   perElem<<<132, 256, 0, s>>>(a, o[15], 1 << 24);
   perRows<<<132, 256, 0, s>>>(a, o[16], 8192);
+  perSquares<<<132, 256, 0, s>>>(a, a, o[18], 8192);
+  perTurned<<<132, 256, 0, s>>>(a, o[19], 2048);
 }
 
 static void runPart7(float *a, float **o, cudaStream_t s) {

@@ -10,6 +10,7 @@
 // RUN: d2k-analyze --arch sm_90a --tiers source,ptx --entry anyShape --facts %s | FileCheck %s --check-prefix=ANY
 // RUN: d2k-analyze --arch sm_90a --tiers source,ptx --entry elements --facts %s | FileCheck %s --check-prefix=ELEMENTS
 // RUN: d2k-analyze --arch sm_90a --tiers source,ptx --entry splitK --facts %s | FileCheck %s --check-prefix=SPLIT
+// RUN: d2k-analyze --arch sm_90a --tiers source,ptx --entry rows --facts %s | FileCheck %s --check-prefix=ROWS
 // RUN: d2k-analyze --arch sm_90a --tiers ptx --kernel tileLoop --facts %s | FileCheck %s --check-prefix=ALONE
 //
 // persistent_kernel with a static schedule: the loop is in the kernel, the rest
@@ -130,6 +131,27 @@ void anyShape(const float *x, const float *w, float *y, int m, cudaStream_t s) {
   int sms = 0;
   cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
   tileLoop<<<sms, 64, 0, s>>>(x, w, y, m / 64, 512);
+}
+
+/// No tiles: a block takes a row after the other, in steps of the grid.
+__global__ void rowLoop(const float *x, float *y, int rows) {
+  __shared__ float part[64];
+  for (int row = blockIdx.x; row < rows; row += gridDim.x) {
+    float v = x[row * 64 + threadIdx.x];
+    part[threadIdx.x] = v * v;
+    __syncthreads();
+    float sum = 0;
+    for (int i = 0; i < 64; ++i)
+      sum += part[i];
+    y[row * 64 + threadIdx.x] = v * rsqrtf(sum);
+    __syncthreads();
+  }
+}
+// ROWS-NOT: persistent_kernel (
+// ROWS: near miss: persistent_kernel
+// ROWS: walks over rows in steps of the grid
+void rows(const float *x, float *y, cudaStream_t s) {
+  rowLoop<<<132, 64, 0, s>>>(x, y, 8192);
 }
 
 /// No tiles: every thread walks over elements.
