@@ -131,6 +131,17 @@ void PropertyMerge::contradict(const Fact &fact, FactSet &result) const {
   result.nearMisses.push_back(std::move(miss));
 }
 
+/// Whether a fact of machine code alone is one that the author, and not ptxas,
+/// would have made: copies between whose issue and wait there is work. ptxas
+/// moves no copy over a wait or a barrier, but some work behind the next copy.
+static bool isAuthors(const PropertyInfo &info, const Fact &fact) {
+  if (info.id != "async_pipeline")
+    return false;
+  auto mechanism = fact.attributes.find("mechanism");
+  return mechanism != fact.attributes.end() &&
+         mechanism->second != AttrValue(std::string("register_prefetch"));
+}
+
 FactSet PropertyMerge::run() {
   FactSet result;
   used.assign(sass.facts.size(), false);
@@ -147,8 +158,9 @@ FactSet PropertyMerge::run() {
       contradict(fact, result);
   }
   bool ptxProves = !result.facts.empty();
+  bool ptxMisses = ptxSettles && ptx.facts.empty() && !ptx.nearMisses.empty();
   for (size_t i = 0; i < sass.facts.size(); ++i)
-    if (!used[i])
+    if (!used[i] && !(ptxMisses && isAuthors(info, sass.facts[i])))
       result.facts.push_back(std::move(sass.facts[i]));
   auto append = [](auto &into, auto &from) {
     into.insert(into.end(), std::make_move_iterator(from.begin()),

@@ -9,7 +9,10 @@
 //     unseen (not whole, or the property undecided there). When the machine
 //     code was seen whole and decides that it is not there, the GPU does not
 //     execute it: a near miss;
-//   - a fact that machine code has alone holds: the GPU executes it;
+//   - a fact that machine code has alone holds: the GPU executes it. Not so a
+//     pipeline of copies that PTX, seen whole, misses: the author places copies
+//     and waits, and ptxas only moves some work of a serial loop behind the
+//     next copy;
 //   - what is undecided in one tier is settled by the other when that one saw
 //     the kernel whole and leaves nothing undecided about the property.
 // A property that one tier decides is taken from there.

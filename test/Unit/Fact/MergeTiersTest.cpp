@@ -22,6 +22,7 @@ PropertyCatalog makeCatalog() {
     EXPECT_TRUE(catalog.add(info));
   };
   add("copy", {Tier::Ptx, Tier::Sass});
+  add("async_pipeline", {Tier::Ptx, Tier::Sass});
   add("spills", {Tier::Sass});
   add("bounds", {Tier::Ptx});
   return catalog;
@@ -99,6 +100,36 @@ TEST_F(MergeTiers, Corroborates) {
   EXPECT_EQ(fact.where[0].sassInstruction, "LDG.E.128");
   EXPECT_EQ(merged.completeTiers, (TierSet{Tier::Ptx, Tier::Sass}));
   EXPECT_TRUE(merged.nearMisses.empty());
+}
+
+TEST_F(MergeTiers, PtxasMakesNoPipelineOfCopies) {
+  auto makePipeline = [](const char *mechanism) {
+    Fact fact = makeFact(Tier::Sass, 16, 7, "async_pipeline");
+    fact.attributes = {{"mechanism", std::string(mechanism)}};
+    return fact;
+  };
+  NearMiss miss;
+  miss.property = "async_pipeline";
+  miss.reason = "serial";
+  sass.facts = {makePipeline("cp_async")};
+  ptx.nearMisses = {miss};
+  KernelFacts merged = merge();
+  EXPECT_TRUE(merged.facts.empty());
+  ASSERT_EQ(merged.nearMisses.size(), 1u);
+  EXPECT_EQ(merged.nearMisses[0].reason, "serial");
+  // Loads it does move.
+  sass.facts = {makePipeline("register_prefetch")};
+  EXPECT_EQ(merge().facts.size(), 1u);
+  // PTX that leaves something open, was seen in part, or says nothing.
+  sass.facts = {makePipeline("cp_async")};
+  ptx.undecided.push_back({"async_pipeline", "unknown", "more", {}, {}});
+  EXPECT_EQ(merge().facts.size(), 1u);
+  ptx.undecided.clear();
+  ptx.completeTiers = {};
+  EXPECT_EQ(merge().facts.size(), 1u);
+  ptx.completeTiers.insert(Tier::Ptx);
+  ptx.nearMisses.clear();
+  EXPECT_EQ(merge().facts.size(), 1u);
 }
 
 TEST_F(MergeTiers, PlacesWithoutPartnerAreAdded) {
