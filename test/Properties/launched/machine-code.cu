@@ -130,12 +130,10 @@ void run(const float *a, float *o, int n, float x, dim3 block, float *q) {
 // CHECK-NEXT: {{^}}member<1> near miss packed_math {{.*}} does not run as launched at machine-code.cu:[[#]], where argument 1 has
 // CHECK-NEXT: {{^}}member<2> undecided packed_math {{.*}} is on one side of a branch on launch parameters
 // CHECK-NEXT: {{^}}tiled<0> fact smem_tiling buffers=1 bytes=1024 reuse=3.0{{$}}
-// CHECK-NEXT: {{^}}tiled<1> near miss smem_tiling `{{.*}} shows it in the code, but not as launched at machine-code.cu:[[#]], where argument 3 is 4
-// CHECK-NEXT: {{^}}tiled<2> fact smem_tiling buffers=1 bytes=1024 reuse=3.0{{$}}
+// CHECK-NEXT: {{^}}tiled<2> undecided smem_tiling {{.*}} is on one side of a branch on launch parameters
 // CHECK-NEXT: {{^}}unread<0> fact packed_math type=f16x2{{$}}
 // CHECK-NEXT: {{^}}unread<1> near miss packed_math {{.*}} is not used: its result reaches no output
 // CHECK-NEXT: {{^}}unread<1> near miss packed_math `{{.*}} shows it in the code, but not as launched at machine-code.cu:[[#]], where nobody reads cudaMalloc at line [[#]], which argument 3 leads to
-// CHECK-NEXT: {{^}}wide<0> fact vector_global_access bytes=16 direction=load share=0.5{{$}}
-// CHECK-NEXT: {{^}}wide<1> near miss vector_global_access `{{.*}} shows it in the code, but not as launched at machine-code.cu:[[#]], where argument 3 is 4
-// CHECK-NEXT: {{^}}wide<2> fact vector_global_access bytes=16 direction=load share=0.5{{$}}
+// CHECK-NEXT: {{^}}wide<0> fact vector_global_access bytes=16 direction=load share=1.0{{$}}
+// CHECK-NEXT: {{^}}wide<2> undecided vector_global_access {{.*}} is on one side of a branch on launch parameters, and {{.*}} works in another way on the other{{$}}
 // CHECK-NOT: {{.}}
