@@ -221,11 +221,15 @@ static llvm::SetVector<ValueId> getSlice(const KernelIndex &index,
 }
 
 /// Whether two factors are functions of the same values alone, as the powers
-/// are that the accurate expf multiplies: x * f(x) is no product of two.
+/// are that the accurate expf multiplies, or one is made of the other: x * f(x)
+/// is no product of two.
 static bool areOfSame(const KernelIndex &index, const ConstantValues &constants,
                       ValueId a, ValueId b) {
   llvm::SetVector<ValueId> ofA = getSlice(index, constants, a),
                            ofB = getSlice(index, constants, b);
+  // x * f(x, y) is a map of x and y: a divergence sums p (log p - log q).
+  if (ofA.contains(b) || ofB.contains(a))
+    return true;
   auto endsInCommon = [&](ValueId value) {
     llvm::SmallVector<ValueId, 16> work{value}, seen{value};
     while (!work.empty()) {
